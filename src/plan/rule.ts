@@ -1,0 +1,140 @@
+import type { ItemId } from "./plan.ts";
+
+/** One match of one route rule. A rule with several matches stands once per match, with one shared `action`. */
+export interface Rule {
+  readonly origin: RuleOrigin;
+  readonly match: RequestMatch;
+  readonly action: Action;
+}
+
+/** Where a rule comes from, for explanations, logs and metrics. */
+export interface RuleOrigin {
+  readonly kind: "HTTPRoute" | "GRPCRoute" | "TLSRoute" | "TCPRoute" | "UDPRoute";
+  readonly namespace: string;
+  readonly name: string;
+  /** Index in spec.rules. */
+  readonly rule: number;
+  readonly ruleName?: string;
+  /** Index in the rule's matches. */
+  readonly match: number;
+}
+
+/** All parts must hold; an absent or empty part always holds. Streams (TLS, TCP, UDP) have no parts. */
+export interface RequestMatch {
+  readonly path?: PathMatch;
+  readonly method?: string;
+  readonly headers: readonly ValueMatch[];
+  readonly query: readonly ValueMatch[];
+}
+
+export interface PathMatch {
+  /** `prefix` matches whole path elements: /a matches /a and /a/b, not /ab. `regex` matches the whole path. */
+  readonly type: "exact" | "prefix" | "regex";
+  readonly value: string;
+}
+
+export interface ValueMatch {
+  readonly type: "exact" | "regex";
+  /** Header names are in lower case; query parameter names are as given. */
+  readonly name: string;
+  readonly value: string;
+}
+
+export type Action = ForwardAction | RedirectAction | RespondAction;
+
+export interface ForwardAction {
+  readonly type: "forward";
+  /** Weights are relative; a sum of 0 means that every request is answered with 500. */
+  readonly backends: readonly WeightedBackend[];
+  readonly filters: Filters;
+  readonly timeouts: { readonly requestMs?: number; readonly backendRequestMs?: number };
+  readonly retry?: RetryPolicy;
+  readonly persistence?: PersistencePolicy;
+}
+
+export interface WeightedBackend {
+  /** Absent when the reference is invalid: its share of requests is answered with 500. */
+  readonly backend?: ItemId;
+  readonly weight: number;
+  readonly filters: Filters;
+}
+
+/** Filters in the order in which they apply within their kind; an absent one does nothing. */
+export interface Filters {
+  readonly requestHeaders?: readonly HeaderEdit[];
+  readonly responseHeaders?: readonly HeaderEdit[];
+  readonly rewrite?: { readonly hostname?: string; readonly path?: PathEdit };
+  readonly mirrors?: readonly Mirror[];
+  readonly cors?: CorsPolicy;
+  readonly externalAuth?: ExternalAuth;
+}
+
+export interface HeaderEdit {
+  readonly op: "set" | "add" | "remove";
+  /** Lower case. */
+  readonly name: string;
+  readonly value?: string;
+}
+
+export interface PathEdit {
+  readonly type: "full" | "prefix";
+  readonly value: string;
+}
+
+export interface Mirror {
+  /** Absent when the reference is invalid: nothing is mirrored. */
+  readonly backend?: ItemId;
+  readonly numerator: number;
+  readonly denominator: number;
+}
+
+export interface CorsPolicy {
+  readonly allowOrigins: readonly string[];
+  readonly allowCredentials: boolean;
+  readonly allowMethods: readonly string[];
+  readonly allowHeaders: readonly string[];
+  readonly exposeHeaders: readonly string[];
+  readonly maxAgeSeconds: number;
+}
+
+export interface ExternalAuth {
+  readonly protocol: "HTTP" | "GRPC";
+  /** Absent when the reference is invalid: every request is answered with 500. */
+  readonly backend?: ItemId;
+  readonly path?: string;
+  readonly allowedHeaders: readonly string[];
+  readonly allowedResponseHeaders: readonly string[];
+  readonly maxBodyBytes?: number;
+}
+
+export interface RetryPolicy {
+  readonly attempts: number;
+  readonly codes: readonly number[];
+  readonly backoffMs?: number;
+}
+
+export interface PersistencePolicy {
+  readonly type: "cookie" | "header";
+  readonly name: string;
+  readonly absoluteTimeoutMs?: number;
+  readonly permanent: boolean;
+  readonly path?: string;
+}
+
+export interface RedirectAction {
+  readonly type: "redirect";
+  readonly scheme?: string;
+  readonly hostname?: string;
+  readonly port?: number;
+  readonly path?: PathEdit;
+  readonly statusCode: number;
+  readonly filters: Filters;
+}
+
+/** A fixed answer: what a rule gets that cannot be served as written (for example all of its references are invalid). */
+export interface RespondAction {
+  readonly type: "respond";
+  readonly status: number;
+  /** Why, in words that name nothing but the route's own content. */
+  readonly reason: string;
+}
