@@ -35,8 +35,4 @@ export class PrivateKey {
   toJSON(): string {
     return "[private key]";
   }
-
-  [Symbol.for("nodejs.util.inspect.custom")](): string {
-    return "[private key]";
-  }
 }
