@@ -1,0 +1,104 @@
+import { type Change, Collection } from "./collection.ts";
+import { Dependents } from "./dependents.ts";
+
+/** Where one value of the source belongs: under which key, and at which place among its neighbours. */
+export interface IndexPlace {
+  readonly at: string;
+  /** Entries are ordered by this, then by key. */
+  readonly sort?: string;
+}
+
+export interface IndexEntry<V> {
+  readonly key: string;
+  readonly sort: string;
+  readonly value: V;
+}
+
+/**
+ * The values of a collection grouped and sorted by keys computed from them. It follows its source at once, so it has no settling of its own.
+ * The array of a key is changed in place: computations read it and never keep it.
+ */
+export class Index<V> extends Collection<readonly IndexEntry<V>[]> {
+  readonly firstReaders: Dependents = new Dependents();
+  readonly countReaders: Dependents = new Dependents();
+  readonly #places: (key: string, value: V) => Iterable<IndexPlace>;
+  readonly #entries: Map<string, IndexEntry<V>[]> = new Map();
+
+  constructor(
+    name: string,
+    order: number,
+    source: Collection<V>,
+    places: (key: string, value: V) => Iterable<IndexPlace>,
+  ) {
+    super(name, order);
+    this.#places = places;
+    source.onChange((change) => this.#follow(change));
+    for (const [key, after] of source.entries()) this.#follow({ key, before: undefined, after });
+  }
+
+  override get(key: string): readonly IndexEntry<V>[] | undefined {
+    return this.#entries.get(key);
+  }
+
+  override get size(): number {
+    return this.#entries.size;
+  }
+
+  override entries(): IterableIterator<[string, readonly IndexEntry<V>[]]> {
+    return this.#entries.entries();
+  }
+
+  #follow({ key, before, after }: Change<V>): void {
+    const left = before === undefined ? [] : [...this.#places(key, before)];
+    const entered = after === undefined ? [] : [...this.#places(key, after)];
+    const touched = new Map<string, { first: IndexEntry<V> | undefined; count: number }>();
+    for (const { at } of [...left, ...entered]) {
+      if (!touched.has(at)) {
+        const present = this.#entries.get(at);
+        touched.set(at, { first: present?.[0], count: present?.length ?? 0 });
+      }
+    }
+    for (const { at, sort } of left) this.#remove(at, key, sort ?? "");
+    for (const { at, sort } of entered) this.#insert(at, { key, sort: sort ?? "", value: after as V });
+    for (const [at, was] of touched) this.#notify(at, was);
+  }
+
+  #remove(at: string, key: string, sort: string): void {
+    const present = this.#entries.get(at);
+    if (present === undefined) return;
+    const index = position(present, sort, key);
+    if (present[index]?.key === key) present.splice(index, 1);
+    if (present.length === 0) this.#entries.delete(at);
+  }
+
+  #insert(at: string, entry: IndexEntry<V>): void {
+    const present = this.#entries.get(at);
+    if (present === undefined) {
+      this.#entries.set(at, [entry]);
+      return;
+    }
+    const index = position(present, entry.sort, entry.key);
+    if (present[index]?.key === entry.key && present[index].sort === entry.sort) present[index] = entry;
+    else present.splice(index, 0, entry);
+  }
+
+  #notify(at: string, was: { first: IndexEntry<V> | undefined; count: number }): void {
+    const now = this.#entries.get(at);
+    if (now?.[0] !== was.first) this.firstReaders.invalidate(at);
+    if ((now?.length ?? 0) !== was.count) this.countReaders.invalidate(at);
+    this.announce({ key: at, before: undefined, after: now });
+  }
+}
+
+/** The first place whose entry is not before (sort, key). */
+function position<V>(entries: readonly IndexEntry<V>[], sort: string, key: string): number {
+  let low = 0;
+  let high = entries.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const entry = entries[middle] as IndexEntry<V>;
+    if (entry.sort < sort || (entry.sort === sort && entry.key < key)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
