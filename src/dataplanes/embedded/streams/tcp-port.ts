@@ -1,0 +1,85 @@
+import { createServer, type Server, type Socket } from "node:net";
+import type { ItemId } from "../../../plan/plan.ts";
+import type { StreamEnd } from "./proxy-stream.ts";
+import { type StreamTable, type StreamTimeouts, serveStream } from "./serve-stream.ts";
+
+export interface TcpPortOptions {
+  readonly port: ItemId;
+  readonly table: StreamTable;
+  readonly timeouts: StreamTimeouts;
+  /** Further connections are closed at once. */
+  readonly maxConnections: number;
+  readonly random?: () => number;
+  readonly onEnd?: (end: StreamEnd) => void;
+}
+
+export interface Binding {
+  readonly address: string;
+  readonly port: number;
+  /** Several workers share the port. */
+  readonly reusePort?: boolean;
+}
+
+/** A port of protocol TCP: every connection is served by the rule that stands when it arrives. */
+export class TcpPort {
+  readonly #options: TcpPortOptions;
+  readonly #server: Server;
+  readonly #stop = new AbortController();
+  readonly #sockets = new Set<Socket>();
+  #emptied: (() => void) | undefined;
+
+  constructor(options: TcpPortOptions) {
+    this.#options = options;
+    this.#server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, (socket) =>
+      this.#accept(socket),
+    );
+    this.#server.maxConnections = options.maxConnections;
+  }
+
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  /** Gives the port that is bound; rejects when it cannot be. */
+  listen({ address, port, reusePort = false }: Binding): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen({ host: address, port, reusePort }, () => {
+        this.#server.off("error", reject);
+        // Failing to accept (out of file descriptors) is one connection's trouble, not the port's.
+        this.#server.on("error", () => {});
+        const bound = this.#server.address();
+        resolve(typeof bound === "object" && bound !== null ? bound.port : port);
+      });
+    });
+  }
+
+  /** Accepts nobody any more, and gives those that are here `limitMs` to finish. */
+  async drain(limitMs: number): Promise<void> {
+    if (this.#server.listening) this.#server.close();
+    if (this.#sockets.size === 0) return;
+    const timer = setTimeout(() => this.#stop.abort(), limitMs);
+    await new Promise<void>((resolve) => {
+      this.#emptied = resolve;
+    });
+    clearTimeout(timer);
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.drain(0);
+  }
+
+  #accept(socket: Socket): void {
+    const { port, table, timeouts, random = Math.random, onEnd } = this.#options;
+    this.#sockets.add(socket);
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      this.#sockets.delete(socket);
+      if (this.#sockets.size === 0) this.#emptied?.();
+    });
+    const listener = table.listenerFor(port, undefined);
+    const rule = listener && table.streamRule(listener.id, undefined);
+    void serveStream({ client: socket, rule, table, timeouts, random, signal: this.#stop.signal, onEnd });
+  }
+}
