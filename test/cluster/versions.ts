@@ -1,0 +1,17 @@
+/** Everything the bed is built from. A changed version is built into a new cache folder beside the old one. */
+export const versions = {
+  kubernetes: "v1.36.3",
+  etcd: "v3.6.5",
+  containerd: "v2.4.2",
+  coredns: "v1.15.0",
+  helm: "v3.22.0",
+  envoy: "1.40.0",
+  gatewayApi: "v1.7.0",
+  /** The last minor version whose module still ships the XListenerSet CRD is 1.4. */
+  xListenerSet: "v1.4.1",
+  /** The suite asks for v0.2.0 of this module, which no proxy serves. */
+  conformanceImages: "v0.1.0",
+  go: "go1.26.8",
+  /** The suite's module refuses older compilers; everything else stays on `go`. */
+  goForGatewayApi: "go1.27.1",
+} as const;
