@@ -174,7 +174,6 @@ function kubeletSettings(cluster: Cluster): object {
     apiVersion: "kubelet.config.k8s.io/v1beta1",
     kind: "KubeletConfiguration",
     cgroupDriver: "cgroupfs",
-    cgroupRoot: `/${cluster.cgroup}`,
     // A version 1 cgroup host is all that many build machines offer.
     failCgroupV1: false,
     failSwapOn: false,

@@ -13,10 +13,42 @@ import { defaultGateway, nodeAddress, nodeName, nodeNetwork } from "./network.ts
 import { type Cluster, privateFolders } from "./places.ts";
 import { isAlive, type ProcessId, processIdFromStat, signal, until } from "./processes.ts";
 
+/**
+ * Below /sys/fs/cgroup a cluster sees only a group of its own in each hierarchy, so that all its containers are in it.
+ * The host's mounts are taken out of the view, not covered: runc reads the list of mounts and takes the first that fits.
+ */
+const ownCgroups = `
+own() { # HIERARCHY NAME
+  mkdir -p "$1/$group" "/run/cgroups/$2"
+  if [ -e "$1/cpuset.cpus" ] && [ -e "$1/$group/cpuset.cpus" ]; then
+    cat "$1/cpuset.cpus" > "$1/$group/cpuset.cpus"
+    cat "$1/cpuset.mems" > "$1/$group/cpuset.mems"
+  fi
+  mount --bind "$1/$group" "/run/cgroups/$2"
+}
+mkdir /run/cgroups
+mount -t tmpfs --make-private tmpfs /run/cgroups
+if [ -e /sys/fs/cgroup/cgroup.procs ]; then
+  own /sys/fs/cgroup ""
+else
+  for hierarchy in /sys/fs/cgroup/*; do
+    if [ -L "$hierarchy" ]; then
+      cp -P "$hierarchy" /run/cgroups/
+    elif [ -e "$hierarchy/cgroup.procs" ]; then
+      own "$hierarchy" "\${hierarchy##*/}"
+    fi
+  done
+fi
+umount -R /sys/fs/cgroup
+mount --rbind /run/cgroups /sys/fs/cgroup
+umount -R /run/cgroups
+`;
+
 /** The first process. It gives its true pid while the host's /proc is still in place, and then only reaps orphans. */
 const firstProcess = `
 set -eu
 state=$1
+group=$2
 read -r line < /proc/self/stat
 printf '%s\\n' "$line" > "$state/first.stat"
 mount --make-rshared /
@@ -28,6 +60,7 @@ for folder in ${privateFolders.filter((folder) => folder !== "/run").join(" ")};
 done
 mount -t tmpfs tmpfs /run
 mkdir -p /run/lock
+${ownCgroups}
 hostname ${nodeName}
 ip link set lo up
 # A veth pair stands in for the node's network card: not every kernel has the dummy device.
@@ -59,7 +92,7 @@ export async function createNamespace(cluster: Cluster): Promise<void> {
   const log = join(cluster.dir, "log", "namespace.log");
   const descriptor = openSync(log, "a");
   const kinds = ["--net", "--mount", "--pid", "--uts", "--ipc", "--propagation", "slave"];
-  const shell = ["bash", "-c", firstProcess, `mergeway-cluster-${cluster.name}`, cluster.dir];
+  const shell = ["bash", "-c", firstProcess, `mergeway-cluster-${cluster.name}`, cluster.dir, cluster.cgroup];
   const child = spawn("unshare", [...kinds, "--fork", "--kill-child", ...shell], {
     cwd: "/",
     detached: true,
