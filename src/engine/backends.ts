@@ -1,0 +1,141 @@
+/**
+ * Backends: one port of one Service as a Gateway reaches it. An endpoint that comes or goes changes this one item and no route.
+ */
+import type { EndpointSlice, Service, ServicePort } from "../api/core.ts";
+import { type Key, keyFor } from "../api/key.ts";
+import type { BackendObjectReference } from "../api/references.ts";
+import type { Collection } from "../graph/collection.ts";
+import type { Graph } from "../graph/graph.ts";
+import type { Index } from "../graph/index-collection.ts";
+import type { Lookup } from "../graph/lookup.ts";
+import type { BackendItem, BackendProtocol, Endpoint } from "../plan/backend.ts";
+import type { BackendPolicies } from "./backend-policies.ts";
+import { policyFor } from "./backend-policies.ts";
+import type { Finding } from "./findings.ts";
+import { type Grants, isPermitted, type Referrer } from "./grants.ts";
+import type { Inputs } from "./inputs.ts";
+import { backendId, gatewayName } from "./item-ids.ts";
+
+/** A reference that resolves, by namespace, name and port. */
+export interface BackendTarget {
+  readonly namespace: string;
+  readonly name: string;
+  readonly port: number;
+}
+
+/** Resolves a backendRef, or says why it cannot be (HTTPRoute.spec.rules.backendRefs). */
+export function resolveBackend(
+  reference: BackendObjectReference,
+  from: Referrer,
+  lookup: Lookup,
+  { inputs, grants }: { readonly inputs: Inputs; readonly grants: Grants },
+): { readonly target: BackendTarget } | { readonly finding: Finding } {
+  const namespace = reference.namespace ?? from.namespace;
+  const shown = reference.namespace === undefined ? reference.name : `${namespace}/${reference.name}`;
+  if (reference.group !== "" || reference.kind !== "Service") {
+    return unresolved(
+      "InvalidKind",
+      `${reference.group || "core"}/${reference.kind} ${shown} cannot be a backend; only Services can`,
+    );
+  }
+  if (!isPermitted(lookup, grants, from, { ...reference, namespace })) {
+    const message = `no ReferenceGrant in namespace ${namespace} lets a ${from.kind} of namespace ${from.namespace} use Service ${reference.name}`;
+    return unresolved("RefNotPermitted", message);
+  }
+  const service = lookup.get(inputs.services, keyFor("Service", namespace, reference.name));
+  if (service === undefined) return unresolved("BackendNotFound", `Service ${shown} does not exist`);
+  if (service.spec?.type === "ExternalName") {
+    return unresolved(
+      "UnsupportedValue",
+      `Service ${shown} is of type ExternalName, which could reach anything; it is not supported`,
+    );
+  }
+  const port = reference.port;
+  if (port === undefined) return unresolved("BackendNotFound", `a port of Service ${shown} must be given`);
+  if (!service.spec?.ports?.some((candidate) => candidate.port === port)) {
+    return unresolved("BackendNotFound", `Service ${shown} has no port ${port}`);
+  }
+  return { target: { namespace, name: reference.name, port } };
+}
+
+function unresolved(reason: string, message: string): { readonly finding: Finding } {
+  return { finding: { reason, message } };
+}
+
+/** Uses of backends, keyed by item id: whatever collection says that a Gateway reaches a Service port. */
+export interface BackendUse {
+  readonly gateway: Key;
+  readonly target: BackendTarget;
+}
+
+export function deriveBackends(
+  graph: Graph,
+  inputs: Inputs,
+  uses: Index<BackendUse>,
+  policies: BackendPolicies,
+): Collection<BackendItem> {
+  const slicesOfService = graph.index("slices by service", inputs.slices, (_key, { metadata }) => {
+    const service = metadata.labels?.["kubernetes.io/service-name"];
+    return service === undefined ? [] : [{ at: keyFor("Service", metadata.namespace ?? "", service) }];
+  });
+
+  return graph.derive("backend items", uses, (id, entries, lookup): BackendItem | undefined => {
+    const use = entries[0]?.value;
+    if (use === undefined) return undefined;
+    const { gateway, target } = use;
+    const serviceKey = keyFor("Service", target.namespace, target.name);
+    const service = lookup.get(inputs.services, serviceKey);
+    const port = service?.spec?.ports?.find((candidate) => candidate.port === target.port);
+    if (service === undefined || port === undefined) return undefined;
+    const slices = (lookup.get(slicesOfService, serviceKey) ?? []).map(({ value }) => value);
+    const policy = policyFor(serviceKey, port.name, lookup, policies);
+    return {
+      type: "backend",
+      id,
+      gateway: gatewayName(gateway),
+      service: target,
+      protocol: protocolOf(port),
+      endpoints: endpointsOf(service, port, slices),
+      ...(policy?.tls === undefined ? {} : { tls: policy.tls }),
+      ...(policy?.refused === undefined ? {} : { refused: policy.refused }),
+    };
+  });
+}
+
+export function useOf(
+  gateway: Key,
+  target: BackendTarget,
+): { readonly id: string; readonly use: BackendUse } {
+  return { id: backendId(gateway, target), use: { gateway, target } };
+}
+
+function protocolOf(port: ServicePort): BackendProtocol {
+  if (port.protocol === "UDP") return "udp";
+  if (port.appProtocol === "kubernetes.io/h2c") return "h2c";
+  if (port.appProtocol === "kubernetes.io/ws" || port.appProtocol === "kubernetes.io/wss") return "websocket";
+  return "http";
+}
+
+/** Ready endpoints of the port, sorted so that equal sets are equal values. */
+function endpointsOf(
+  service: Service,
+  port: ServicePort,
+  slices: readonly EndpointSlice[],
+): readonly Endpoint[] {
+  const found = new Map<string, Endpoint>();
+  for (const slice of slices) {
+    if (slice.addressType === "FQDN") continue;
+    const slicePort = slice.ports?.find((candidate) => (candidate.name ?? "") === (port.name ?? ""))?.port;
+    const target = slicePort ?? (isHeadless(service) ? port.port : undefined);
+    if (target === undefined) continue;
+    for (const { addresses, conditions } of slice.endpoints ?? []) {
+      if (conditions?.ready === false) continue;
+      for (const address of addresses) found.set(`${address}|${target}`, { address, port: target });
+    }
+  }
+  return [...found.keys()].sort().map((key) => found.get(key) as Endpoint);
+}
+
+function isHeadless(service: Service): boolean {
+  return service.spec?.clusterIP === "None";
+}

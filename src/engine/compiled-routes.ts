@@ -1,0 +1,65 @@
+import { type Key, partsOf } from "../api/key.ts";
+import { GROUP_OF_KIND } from "../api/resource.ts";
+import type { Route } from "../api/routes.ts";
+import type { Collection } from "../graph/collection.ts";
+import type { Graph } from "../graph/graph.ts";
+import { resolveBackend } from "./backends.ts";
+import type { Grants } from "./grants.ts";
+import type { Inputs } from "./inputs.ts";
+import { backendId } from "./item-ids.ts";
+import type { RouteAttachment } from "./route-attachment.ts";
+import { compileRules } from "./rules/compile.ts";
+import type { CompiledRules } from "./rules/compiled.ts";
+import type { EngineSettings } from "./settings.ts";
+
+/** A route's rules for one Gateway that it is attached to (or was refused by: its references are reported all the same). */
+export interface CompiledRoute extends CompiledRules {
+  readonly route: Key;
+  readonly gateway: Key;
+}
+
+export function compiledRouteKey(route: Key, gateway: Key): string {
+  return `${route}@${gateway}`;
+}
+
+/** The Gateway under which the references of a route are reported that no Gateway of ours has accepted. */
+export const NO_GATEWAY: Key = "Gateway//";
+
+export function deriveCompiledRoutes(
+  graph: Graph,
+  sources: {
+    readonly inputs: Inputs;
+    readonly grants: Grants;
+    readonly attachments: Collection<RouteAttachment>;
+  },
+  settings: EngineSettings,
+): Collection<CompiledRoute> {
+  const { inputs, grants, attachments } = sources;
+  return graph.expand<RouteAttachment, CompiledRoute>(
+    "compiled routes",
+    attachments,
+    (key, attachment, lookup) => {
+      const route: Route | undefined = lookup.get(inputs.routes, key);
+      if (route === undefined) return [];
+      const from = {
+        group: GROUP_OF_KIND[route.kind],
+        kind: route.kind,
+        namespace: partsOf(key).namespace,
+      };
+      return gatewaysOf(attachment).map((gateway) => {
+        const compiled = compileRules(route, {
+          features: settings.features,
+          resolve: (reference) => resolveBackend(reference, from, lookup, { inputs, grants }),
+          idOf: (target) => backendId(gateway, target),
+        });
+        return [compiledRouteKey(key, gateway), { ...compiled, route: key, gateway }] as const;
+      });
+    },
+  );
+}
+
+/** Every Gateway that the route has a binding at, or the placeholder. */
+export function gatewaysOf({ parents }: RouteAttachment): readonly Key[] {
+  const gateways = new Set(parents.flatMap(({ bindings }) => bindings.map(({ gateway }) => gateway)));
+  return gateways.size === 0 ? [NO_GATEWAY] : [...gateways];
+}

@@ -1,0 +1,103 @@
+/**
+ * Which Gateways are ours, and whether each can be served at all, before any of its listeners is looked at.
+ * A Gateway is ours when its GatewayClass names our controller. What makes a whole Gateway unservable (and with it everything attached: seed 000,
+ * "ParentNotAccepted") is an address of a type we cannot give or parameters we cannot use; its own listeners never are: a platform team's
+ * broken listener must not take down a tenant's.
+ */
+import type { Gateway, GatewayClass, NamespaceSelection } from "../api/gateway.ts";
+import { type Key, keyFor } from "../api/key.ts";
+import type { Collection } from "../graph/collection.ts";
+import type { Graph } from "../graph/graph.ts";
+import type { Lookup } from "../graph/lookup.ts";
+import type { Finding } from "./findings.ts";
+import type { Inputs } from "./inputs.ts";
+import { allowedChildren, parentOfChild } from "./owners.ts";
+import type { EngineSettings } from "./settings.ts";
+
+export interface GatewayState {
+  readonly key: Key;
+  readonly className: string;
+  readonly isChild: boolean;
+  /** Why nothing of this Gateway can be served. */
+  readonly problem?: Finding;
+  readonly allowedListeners: NamespaceSelection;
+  /** Whether spec.allowedListeners is there at all (seed 003 tells Unknown from False by it). */
+  readonly declaresAllowedListeners: boolean;
+  readonly allowedChildren?: NamespaceSelection;
+}
+
+const SUPPORTED_ADDRESS_TYPES: readonly string[] = ["IPAddress", "Hostname"];
+
+export function deriveGatewayStates(
+  graph: Graph,
+  inputs: Inputs,
+  settings: EngineSettings,
+): Collection<GatewayState> {
+  return graph.derive("gateway states", inputs.gateways, (key, gateway, lookup) => {
+    const gatewayClass = lookup.get(
+      inputs.classes,
+      keyFor("GatewayClass", "", gateway.spec.gatewayClassName),
+    );
+    if (!isOurs(gatewayClass, settings)) return undefined;
+    const problem = problemOf(gateway, gatewayClass, lookup, inputs);
+    const children = allowedChildren(gateway);
+    return {
+      key,
+      className: gateway.spec.gatewayClassName,
+      isChild: parentOfChild(gateway) !== undefined,
+      ...(problem === undefined ? {} : { problem }),
+      allowedListeners: gateway.spec.allowedListeners?.namespaces ?? { from: "None" },
+      declaresAllowedListeners: gateway.spec.allowedListeners !== undefined,
+      ...(children === undefined ? {} : { allowedChildren: children }),
+    };
+  });
+}
+
+export function isOurs(gatewayClass: GatewayClass | undefined, settings: EngineSettings): boolean {
+  if (gatewayClass === undefined) return settings.adoptUnknownClasses;
+  return gatewayClass.spec.controllerName === settings.controllerName;
+}
+
+function problemOf(
+  gateway: Gateway,
+  gatewayClass: GatewayClass | undefined,
+  lookup: Lookup,
+  inputs: Inputs,
+): Finding | undefined {
+  const unsupported = gateway.spec.addresses?.find(({ type }) => !SUPPORTED_ADDRESS_TYPES.includes(type));
+  if (unsupported !== undefined) {
+    return {
+      reason: "UnsupportedAddress",
+      message: `spec.addresses asks for the address type ${unsupported.type}; supported are ${SUPPORTED_ADDRESS_TYPES.join(" and ")}`,
+    };
+  }
+  const classProblem = parametersProblem(gatewayClass?.spec.parametersRef, "", lookup, inputs);
+  if (classProblem !== undefined) {
+    return { reason: "InvalidParameters", message: "the parameters of the GatewayClass cannot be used" };
+  }
+  const own = parametersProblem(
+    gateway.spec.infrastructure?.parametersRef,
+    gateway.metadata.namespace ?? "",
+    lookup,
+    inputs,
+  );
+  return own === undefined
+    ? undefined
+    : { reason: "InvalidParameters", message: `spec.infrastructure.parametersRef: ${own}` };
+}
+
+/** Why a parametersRef cannot be used, if so. A reference to what nobody has vouched for is one that cannot. */
+export function parametersProblem(
+  reference: { group: string; kind: string; name: string; namespace?: string } | undefined,
+  namespace: string,
+  lookup: Lookup,
+  inputs: Inputs,
+): string | undefined {
+  if (reference === undefined) return undefined;
+  if (reference.group !== "mergeway.dev" || reference.kind !== "GatewayParameters") {
+    return `${reference.group}/${reference.kind} is not a kind of parameters; use mergeway.dev/GatewayParameters`;
+  }
+  const at = reference.namespace ?? namespace;
+  const fact = lookup.get(inputs.parameters, `${at}/${reference.name}`);
+  return fact === undefined ? `GatewayParameters ${reference.name} does not exist` : fact.problem;
+}

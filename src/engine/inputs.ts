@@ -1,0 +1,90 @@
+import type { ConfigMap, EndpointSlice, Namespace, Secret, Service } from "../api/core.ts";
+import type { Gateway, GatewayClass, GatewayStatusAddress, ListenerSet } from "../api/gateway.ts";
+import type { Key } from "../api/key.ts";
+import { kindOf } from "../api/key.ts";
+import type { BackendTlsPolicy, ReferenceGrant } from "../api/policies.ts";
+import type { Kind, Resource } from "../api/resource.ts";
+import type { Route } from "../api/routes.ts";
+import type { Input } from "../graph/collection.ts";
+import type { Graph } from "../graph/graph.ts";
+import type { Finding } from "./findings.ts";
+
+/** What a data plane says of one plan item. */
+export interface ItemReport {
+  readonly id: string;
+  readonly state: "programmed" | "rejected";
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** What is known of the infrastructure that serves a Gateway: its addresses, or why it has none. */
+export interface InfrastructureFact {
+  readonly addresses: readonly GatewayStatusAddress[];
+  readonly problem?: Finding;
+}
+
+/** Whether the parameters that a Gateway or class refers to can be used; keyed by `group/kind/namespace/name`. */
+export interface ParametersFact {
+  readonly problem?: string;
+}
+
+/** Everything that enters the engine, one collection a kind. */
+export interface Inputs {
+  readonly classes: Input<GatewayClass>;
+  readonly gateways: Input<Gateway>;
+  readonly sets: Input<ListenerSet>;
+  readonly routes: Input<Route>;
+  readonly grants: Input<ReferenceGrant>;
+  readonly policies: Input<BackendTlsPolicy>;
+  readonly namespaces: Input<Namespace>;
+  readonly services: Input<Service>;
+  readonly slices: Input<EndpointSlice>;
+  readonly secrets: Input<Secret>;
+  readonly configMaps: Input<ConfigMap>;
+  readonly reports: Input<ItemReport>;
+  readonly infrastructure: Input<InfrastructureFact>;
+  readonly parameters: Input<ParametersFact>;
+}
+
+export function makeInputs(graph: Graph): Inputs {
+  return {
+    classes: graph.input("classes"),
+    gateways: graph.input("gateways"),
+    sets: graph.input("sets"),
+    routes: graph.input("routes"),
+    grants: graph.input("grants"),
+    policies: graph.input("policies"),
+    namespaces: graph.input("namespaces"),
+    services: graph.input("services"),
+    slices: graph.input("slices"),
+    secrets: graph.input("secrets"),
+    configMaps: graph.input("configMaps"),
+    reports: graph.input("reports"),
+    infrastructure: graph.input("infrastructure"),
+    parameters: graph.input("parameters"),
+  };
+}
+
+const COLLECTION_OF_KIND: Readonly<Record<Kind, keyof Inputs>> = {
+  GatewayClass: "classes",
+  Gateway: "gateways",
+  ListenerSet: "sets",
+  XListenerSet: "sets",
+  HTTPRoute: "routes",
+  GRPCRoute: "routes",
+  TLSRoute: "routes",
+  TCPRoute: "routes",
+  UDPRoute: "routes",
+  ReferenceGrant: "grants",
+  BackendTLSPolicy: "policies",
+  Namespace: "namespaces",
+  Service: "services",
+  EndpointSlice: "slices",
+  Secret: "secrets",
+  ConfigMap: "configMaps",
+};
+
+export function enter(inputs: Inputs, key: Key, resource: Resource | undefined): void {
+  const collection: unknown = inputs[COLLECTION_OF_KIND[kindOf(key)]];
+  (collection as Input<Resource>).set(key, resource);
+}

@@ -1,0 +1,249 @@
+/**
+ * One listener on its own: everything that can be said of it without looking at its neighbours.
+ * The key of a listener is `owner#section`, so equal names in different owners never meet (seed 000, "Listener Validation").
+ */
+import type { Listener, RouteGroupKind } from "../api/gateway.ts";
+import type { Key } from "../api/key.ts";
+import { GATEWAY_GROUP } from "../api/resource.ts";
+import type { Collection } from "../graph/collection.ts";
+import type { Graph } from "../graph/graph.ts";
+import type { Lookup } from "../graph/lookup.ts";
+import type { ListenerProtocol, PortProtocol, Transport } from "../plan/plan.ts";
+import type { Attachment } from "./attachment.ts";
+import { type Certificates, resolveKeyPair } from "./certificates.ts";
+import type { Finding } from "./findings.ts";
+import { type FrontendSettings, validationForPort } from "./frontend-validation.ts";
+import type { Grants } from "./grants.ts";
+import { type Owner, referrer } from "./owners.ts";
+import type { PortAssignments } from "./ports.ts";
+import { listenerRank, type Rank } from "./precedence.ts";
+import type { EngineSettings } from "./settings.ts";
+import { readTlsOptions, type TlsOptions } from "./tls-options.ts";
+
+export type ListenerKey = string;
+
+export function listenerKey(owner: Key, section: string): ListenerKey {
+  return `${owner}#${section}`;
+}
+
+export interface EvaluatedListener {
+  readonly key: ListenerKey;
+  readonly owner: Pick<Owner, "key" | "kind" | "namespace" | "name" | "role">;
+  readonly gateway: Key;
+  readonly section: string;
+  readonly rank: Rank;
+  readonly spec: Listener;
+  /** 0 when the range of assignable ports is exhausted. */
+  readonly port: number;
+  readonly hostname: string;
+  readonly protocol: ListenerProtocol | undefined;
+  readonly supportedKinds: readonly RouteGroupKind[];
+  /** Why the listener cannot be accepted whatever its neighbours are. */
+  readonly refused?: Finding;
+  /** The first reference that does not resolve. */
+  readonly unresolved?: Finding;
+  /** Secrets of the certificates that do resolve, in order. */
+  readonly certificates: readonly Key[];
+  readonly tlsOptions: TlsOptions;
+}
+
+const KINDS_OF_PROTOCOL: Readonly<Record<ListenerProtocol, readonly string[]>> = {
+  HTTP: ["HTTPRoute", "GRPCRoute"],
+  HTTPS: ["HTTPRoute", "GRPCRoute"],
+  TLS: ["TLSRoute"],
+  TCP: ["TCPRoute"],
+  UDP: ["UDPRoute"],
+};
+
+export function transportOf(protocol: ListenerProtocol): Transport {
+  return protocol === "UDP" ? "udp" : "tcp";
+}
+
+/** Listeners whose first bytes are read alike can share a port; hostnames tell them apart. */
+export function portProtocolOf(protocol: ListenerProtocol): PortProtocol {
+  if (protocol === "HTTPS" || protocol === "TLS") return "tls";
+  return protocol.toLowerCase() as PortProtocol;
+}
+
+/** A listener can hold its port and hostname only when it is itself servable. */
+export function isServable(listener: EvaluatedListener): boolean {
+  return listener.refused === undefined && listener.protocol !== undefined;
+}
+
+export interface ListenerSources {
+  readonly attachments: Collection<Attachment>;
+  readonly assignments: Collection<PortAssignments>;
+  readonly frontends: Collection<FrontendSettings>;
+  readonly certificates: Certificates;
+  readonly grants: Grants;
+}
+
+export function deriveListeners(
+  graph: Graph,
+  sources: ListenerSources,
+  settings: EngineSettings,
+): Collection<EvaluatedListener> {
+  return graph.expand("listeners", sources.attachments, (_key, { owner, gateway }, lookup) =>
+    gateway === undefined
+      ? []
+      : owner.listeners.map((spec, place) => {
+          const evaluated = evaluate({ owner, gateway, spec, place }, lookup, sources, settings);
+          return [evaluated.key, evaluated] as const;
+        }),
+  );
+}
+
+interface Place {
+  readonly owner: Owner;
+  readonly gateway: Key;
+  readonly spec: Listener;
+  readonly place: number;
+}
+
+function evaluate(
+  at: Place,
+  lookup: Lookup,
+  sources: ListenerSources,
+  settings: EngineSettings,
+): EvaluatedListener {
+  const { owner, gateway, spec, place } = at;
+  const key = listenerKey(owner.key, spec.name);
+  const protocol = supportedProtocol(spec, settings);
+  const port = spec.port || (lookup.get(sources.assignments, gateway)?.[key] ?? 0);
+  const kinds = supportedKinds(spec, protocol);
+  const tls = evaluateTls(at, protocol, lookup, sources);
+  const options = readTlsOptions(spec.tls?.options);
+  const clients = protocol === "HTTPS" ? clientValidation(gateway, port, lookup, sources) : {};
+  const refused =
+    protocolProblem(spec, protocol, settings) ??
+    (port === 0 ? NO_PORT_LEFT : undefined) ??
+    ("problem" in options ? { reason: "UnsupportedValue", message: options.problem } : undefined) ??
+    clients.refused ??
+    tls.refused;
+  const unresolved = clients.unresolved ?? tls.unresolved ?? kinds.unresolved;
+  return {
+    key,
+    owner: {
+      key: owner.key,
+      kind: owner.kind,
+      namespace: owner.namespace,
+      name: owner.name,
+      role: owner.role,
+    },
+    gateway,
+    section: spec.name,
+    rank: listenerRank(owner.rank, place),
+    spec,
+    port,
+    hostname: hasHostname(protocol) ? (spec.hostname ?? "").toLowerCase() : "",
+    protocol,
+    supportedKinds: kinds.supported,
+    ...(refused === undefined ? {} : { refused }),
+    ...(unresolved === undefined ? {} : { unresolved }),
+    certificates: tls.certificates,
+    tlsOptions: "problem" in options ? {} : options,
+  };
+}
+
+const NO_PORT_LEFT: Finding = {
+  reason: "PortUnavailable",
+  message: "no port is left in the range from which ports are assigned",
+};
+
+function hasHostname(protocol: ListenerProtocol | undefined): boolean {
+  return protocol === "HTTP" || protocol === "HTTPS" || protocol === "TLS";
+}
+
+function supportedProtocol({ protocol }: Listener, settings: EngineSettings): ListenerProtocol | undefined {
+  if (!Object.hasOwn(KINDS_OF_PROTOCOL, protocol)) return undefined;
+  const needs = { HTTP: "HTTPRoute", HTTPS: "HTTPRoute", TLS: "TLSRoute", TCP: "TCPRoute", UDP: "UDPRoute" }[
+    protocol
+  ];
+  return settings.features.has(needs as string) ? (protocol as ListenerProtocol) : undefined;
+}
+
+function protocolProblem(
+  spec: Listener,
+  protocol: ListenerProtocol | undefined,
+  settings: EngineSettings,
+): Finding | undefined {
+  if (protocol === undefined) {
+    return { reason: "UnsupportedProtocol", message: `protocol ${spec.protocol} is not supported` };
+  }
+  if (
+    protocol === "TLS" &&
+    spec.tls?.mode !== "Passthrough" &&
+    !settings.features.has("TLSRouteModeTerminate")
+  ) {
+    return { reason: "UnsupportedValue", message: "tls.mode Terminate is not supported for protocol TLS" };
+  }
+  if (protocol === "HTTPS" && spec.tls?.mode === "Passthrough") {
+    return {
+      reason: "UnsupportedValue",
+      message: "protocol HTTPS needs tls.mode Terminate; use protocol TLS to pass through",
+    };
+  }
+  if (protocol === "TLS" && spec.tls === undefined) {
+    return { reason: "UnsupportedValue", message: "protocol TLS needs a tls section with a mode" };
+  }
+  return undefined;
+}
+
+/** `kinds` narrows what the protocol allows; a kind that cannot attach here is named in ResolvedRefs (seed 002, "kinds"). */
+function supportedKinds(
+  { allowedRoutes, protocol: written }: Listener,
+  protocol: ListenerProtocol | undefined,
+): { readonly supported: readonly RouteGroupKind[]; readonly unresolved?: Finding } {
+  const possible = protocol === undefined ? [] : KINDS_OF_PROTOCOL[protocol];
+  const asked = allowedRoutes?.kinds ?? [];
+  if (asked.length === 0) return { supported: possible.map((kind) => ({ group: GATEWAY_GROUP, kind })) };
+  const fits = ({ group, kind }: RouteGroupKind): boolean =>
+    group === GATEWAY_GROUP && possible.includes(kind);
+  const misfits = asked.filter((kind) => !fits(kind)).map(({ group, kind }) => `${group}/${kind}`);
+  const supported = asked.filter(fits);
+  if (misfits.length === 0) return { supported };
+  const message = `allowedRoutes.kinds: ${misfits.join(", ")} cannot attach to a listener of protocol ${written}`;
+  return { supported, unresolved: { reason: "InvalidRouteKinds", message } };
+}
+
+interface TlsEvaluation {
+  readonly certificates: readonly Key[];
+  readonly refused?: Finding;
+  readonly unresolved?: Finding;
+}
+
+/** One certificate that resolves is enough to serve; every one that does not is reported. */
+function evaluateTls(
+  { owner, spec }: Place,
+  protocol: ListenerProtocol | undefined,
+  lookup: Lookup,
+  sources: ListenerSources,
+): TlsEvaluation {
+  const terminates = protocol === "HTTPS" || (protocol === "TLS" && spec.tls?.mode !== "Passthrough");
+  if (!terminates) return { certificates: [] };
+  const references = spec.tls?.certificateRefs ?? [];
+  const results = references.map((reference) => resolveKeyPair(reference, referrer(owner), lookup, sources));
+  const certificates = results.flatMap((result) => ("value" in result ? [result.value] : []));
+  const findings = results.flatMap((result) => ("finding" in result ? [result.finding] : []));
+  if (references.length === 0)
+    findings.push({ reason: "InvalidCertificateRef", message: "tls.certificateRefs is empty" });
+  const unresolved = findings.find(({ reason }) => reason === "RefNotPermitted") ?? findings[0];
+  if (unresolved === undefined) return { certificates };
+  if (certificates.length > 0) return { certificates, unresolved };
+  return { certificates, unresolved, refused: { reason: "Invalid", message: unresolved.message } };
+}
+
+/** The Gateway's own references: a tenant learns that they fail, not what they are. */
+function clientValidation(
+  gateway: Key,
+  port: number,
+  lookup: Lookup,
+  { frontends }: ListenerSources,
+): { readonly refused?: Finding; readonly unresolved?: Finding } {
+  const applies = validationForPort(lookup.get(frontends, gateway), port);
+  if (applies?.unresolved === undefined) return {};
+  const message = "the Gateway's client certificate validation for this port refers to what cannot be used";
+  const unresolved = { reason: applies.unresolved.reason, message };
+  if (applies.validation.authorities.length > 0) return { unresolved };
+  return { unresolved, refused: { reason: "NoValidCACertificate", message } };
+}

@@ -1,0 +1,187 @@
+/**
+ * A route's rules in the plan's words, whatever the route's kind. A rule that cannot be served as written is dropped alone; the others of
+ * the route still serve (seed 002, allowedRoutes: "All valid rules within a Route … should be implemented").
+ */
+import type {
+  FilteredBackendRef,
+  GrpcRouteRule,
+  HttpRouteRule,
+  Route,
+  SessionPersistence,
+} from "../../api/routes.ts";
+import type {
+  Action,
+  Filters,
+  ForwardAction,
+  PersistencePolicy,
+  RequestMatch,
+  RespondAction,
+} from "../../plan/rule.ts";
+import type { BackendTarget } from "../backends.ts";
+import { milliseconds } from "../durations.ts";
+import type { Finding } from "../findings.ts";
+import { type CompiledRule, type CompiledRules, type Resolve, Unservable } from "./compiled.ts";
+import { type CompiledFilters, compileFilters, type FilterContext, unsupported } from "./filters.ts";
+import { compileGrpcMatch, compileHttpMatch } from "./matches.ts";
+
+export interface CompileContext {
+  readonly features: ReadonlySet<string>;
+  readonly resolve: (
+    reference: Parameters<Resolve>[0],
+  ) => { readonly target: BackendTarget } | { readonly finding: Finding };
+  readonly idOf: (target: BackendTarget) => string;
+}
+
+type AnyRule = HttpRouteRule & GrpcRouteRule;
+
+export function compileRules(route: Route, context: CompileContext): CompiledRules {
+  const rules: CompiledRule[] = [];
+  const unresolved: Finding[] = [];
+  const dropped: { rule: number; finding: Finding }[] = [];
+  const targets = new Map<string, BackendTarget>();
+
+  const resolve: Resolve = (reference) => {
+    const result = context.resolve(reference);
+    if ("finding" in result) {
+      unresolved.push(result.finding);
+      return undefined;
+    }
+    const id = context.idOf(result.target);
+    targets.set(id, result.target);
+    return id;
+  };
+  const filterContext: FilterContext = {
+    resolve,
+    features: context.features,
+    unresolved: (reason, message) => unresolved.push({ reason, message }),
+  };
+
+  for (const [index, rule] of rulesOf(route).entries()) {
+    const matches = compileMatches(route, rule);
+    const action =
+      matches instanceof Unservable ? matches : compileAction(route, rule, resolve, filterContext);
+    if (matches instanceof Unservable || action instanceof Unservable) {
+      const { finding } = matches instanceof Unservable ? matches : (action as Unservable);
+      dropped.push({ rule: index, finding });
+      continue;
+    }
+    rules.push({
+      origin: {
+        kind: route.kind,
+        namespace: route.metadata.namespace ?? "",
+        name: route.metadata.name,
+        rule: index,
+        ...(rule.name === undefined ? {} : { ruleName: rule.name }),
+      },
+      matches,
+      action,
+    });
+  }
+  return { rules, unresolved, dropped, targets: [...targets.values()] };
+}
+
+/** A GRPCRoute without rules matches everything and forwards nowhere, like an HTTPRoute whose default rule admission has written. */
+function rulesOf(route: Route): readonly AnyRule[] {
+  const rules = (route.spec.rules ?? []) as readonly AnyRule[];
+  return route.kind === "GRPCRoute" && rules.length === 0 ? [{}] : rules;
+}
+
+const ANY: RequestMatch = { headers: [], query: [] };
+
+function compileMatches(route: Route, rule: AnyRule): readonly RequestMatch[] | Unservable {
+  if (route.kind !== "HTTPRoute" && route.kind !== "GRPCRoute") return [ANY];
+  const written = rule.matches ?? [];
+  if (written.length === 0)
+    return [route.kind === "HTTPRoute" ? { ...ANY, path: { type: "prefix", value: "/" } } : ANY];
+  const compiled: RequestMatch[] = [];
+  for (const match of written) {
+    const result = route.kind === "HTTPRoute" ? compileHttpMatch(match) : compileGrpcMatch(match as never);
+    if (result instanceof Unservable) return result;
+    compiled.push(result);
+  }
+  return compiled;
+}
+
+function compileAction(
+  route: Route,
+  rule: AnyRule,
+  resolve: Resolve,
+  filterContext: FilterContext,
+): Action | Unservable {
+  const compiled = compileFilters(rule.filters, filterContext);
+  if (compiled instanceof Unservable) return compiled;
+  if (compiled.redirect !== undefined) return { ...compiled.redirect, filters: compiled.filters };
+  const policies = compilePolicies(rule, filterContext.features);
+  if (policies instanceof Unservable) return policies;
+  const backends: { backend?: string; weight: number; filters: Filters }[] = [];
+  for (const reference of (rule.backendRefs ?? []) as readonly FilteredBackendRef[]) {
+    const own = compileFilters(reference.filters, filterContext);
+    if (own instanceof Unservable) return own;
+    const backend = resolve(reference);
+    const usable = backend !== undefined && own.broken === undefined;
+    backends.push({ ...(usable ? { backend } : {}), weight: reference.weight, filters: own.filters });
+  }
+  return (
+    broken(compiled, route, backends) ?? { type: "forward", backends, filters: compiled.filters, ...policies }
+  );
+}
+
+/** What is answered with 500: a filter that cannot be applied, or nobody to forward to. */
+function broken(
+  { broken: filter }: CompiledFilters,
+  route: Route,
+  backends: readonly { readonly backend?: string }[],
+): RespondAction | undefined {
+  if (filter !== undefined) return { type: "respond", status: 500, reason: filter };
+  if (route.kind !== "HTTPRoute" && route.kind !== "GRPCRoute") return undefined;
+  if (backends.length === 0) return { type: "respond", status: 500, reason: "the rule has no backendRefs" };
+  if (backends.every(({ backend }) => backend === undefined)) {
+    return { type: "respond", status: 500, reason: "no backendRef of the rule can be resolved" };
+  }
+  return undefined;
+}
+
+function compilePolicies(
+  rule: AnyRule,
+  features: ReadonlySet<string>,
+): Pick<ForwardAction, "timeouts" | "retry" | "persistence"> | Unservable {
+  const { request, backendRequest } = rule.timeouts ?? {};
+  if (request !== undefined && !features.has("HTTPRouteRequestTimeout"))
+    return unsupported("timeouts.request");
+  if (backendRequest !== undefined && !features.has("HTTPRouteBackendTimeout"))
+    return unsupported("timeouts.backendRequest");
+  if (rule.retry !== undefined && !features.has("HTTPRouteRetryCodes")) return unsupported("retry");
+  if (rule.sessionPersistence !== undefined && !features.has("HTTPRouteSessionPersistence")) {
+    return unsupported("sessionPersistence");
+  }
+  const requestMs = request === undefined ? 0 : milliseconds(request);
+  const backendRequestMs = backendRequest === undefined ? 0 : milliseconds(backendRequest);
+  return {
+    // A timeout of zero means none.
+    timeouts: {
+      ...(requestMs > 0 ? { requestMs } : {}),
+      ...(backendRequestMs > 0 ? { backendRequestMs } : {}),
+    },
+    ...(rule.retry === undefined
+      ? {}
+      : {
+          retry: {
+            attempts: rule.retry.attempts,
+            codes: rule.retry.codes ?? [],
+            ...(rule.retry.backoff === undefined ? {} : { backoffMs: milliseconds(rule.retry.backoff) }),
+          },
+        }),
+    ...(rule.sessionPersistence === undefined ? {} : { persistence: persistence(rule.sessionPersistence) }),
+  };
+}
+
+function persistence(spec: SessionPersistence): PersistencePolicy {
+  const absolute = spec.absoluteTimeout === undefined ? 0 : milliseconds(spec.absoluteTimeout);
+  return {
+    type: spec.type === "Header" ? "header" : "cookie",
+    name: (spec.type === "Header" ? spec.header?.name : spec.cookie?.name) ?? "mergeway-session",
+    ...(absolute > 0 ? { absoluteTimeoutMs: absolute } : {}),
+    permanent: spec.cookie?.lifetimeType === "Permanent",
+    ...(spec.cookie?.path === undefined ? {} : { path: spec.cookie.path }),
+  };
+}

@@ -1,0 +1,153 @@
+/** Filters of rules and of backendRefs in the plan's words. A filter that the data plane does not serve makes the rule unservable: it is never silently left out. */
+import type { HeaderModifier, PathModifier, RouteFilter } from "../../api/routes.ts";
+import type { Filters, HeaderEdit, Mirror, PathEdit, RedirectAction } from "../../plan/rule.ts";
+import { type Resolve, Unservable } from "./compiled.ts";
+
+export interface CompiledFilters {
+  readonly filters: Filters;
+  readonly redirect?: Omit<RedirectAction, "filters">;
+  /** A filter that cannot be resolved: requests get 500 rather than an answer without it. */
+  readonly broken?: string;
+}
+
+export interface FilterContext {
+  readonly resolve: Resolve;
+  readonly features: ReadonlySet<string>;
+  /** Reports a reference of a filter that does not resolve. */
+  readonly unresolved: (reason: string, message: string) => void;
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** Which feature each filter needs, by the names of the conformance suite; filters that are not listed are core. */
+const FEATURE_OF_FILTER: Readonly<Record<string, string>> = {
+  ResponseHeaderModifier: "HTTPRouteResponseHeaderModification",
+  RequestMirror: "HTTPRouteRequestMirror",
+  CORS: "HTTPRouteCORS",
+  ExternalAuth: "HTTPRouteExternalAuth",
+};
+
+export function compileFilters(
+  list: readonly RouteFilter[] | undefined,
+  context: FilterContext,
+): CompiledFilters | Unservable {
+  const filters: Mutable<Filters> = {};
+  let redirect: CompiledFilters["redirect"];
+  let broken: string | undefined;
+  for (const filter of list ?? []) {
+    const feature = FEATURE_OF_FILTER[filter.type];
+    if (feature !== undefined && !context.features.has(feature)) return unsupported(`filter ${filter.type}`);
+    switch (filter.type) {
+      case "RequestHeaderModifier":
+        filters.requestHeaders = [
+          ...(filters.requestHeaders ?? []),
+          ...headerEdits(filter.requestHeaderModifier),
+        ];
+        break;
+      case "ResponseHeaderModifier":
+        filters.responseHeaders = [
+          ...(filters.responseHeaders ?? []),
+          ...headerEdits(filter.responseHeaderModifier),
+        ];
+        break;
+      case "RequestRedirect": {
+        const { path, ...rest } = filter.requestRedirect ?? { statusCode: 302 };
+        redirect = { type: "redirect", ...rest, ...(path === undefined ? {} : { path: pathEdit(path) }) };
+        break;
+      }
+      case "URLRewrite": {
+        const { hostname, path } = filter.urlRewrite ?? {};
+        filters.rewrite = {
+          ...(hostname === undefined ? {} : { hostname }),
+          ...(path === undefined ? {} : { path: pathEdit(path) }),
+        };
+        break;
+      }
+      case "RequestMirror":
+        filters.mirrors = [...(filters.mirrors ?? []), mirror(filter, context.resolve)];
+        break;
+      case "CORS":
+        filters.cors = corsPolicy(filter);
+        break;
+      case "ExternalAuth":
+        filters.externalAuth = externalAuth(filter, context.resolve);
+        break;
+      case "ExtensionRef": {
+        const { group = "", kind = "", name = "" } = filter.extensionRef ?? {};
+        broken = `extension filter ${group}/${kind} ${name} is not known`;
+        context.unresolved("InvalidKind", broken);
+        break;
+      }
+      default:
+        return unsupported(`filter ${filter.type}`);
+    }
+  }
+  if (redirect !== undefined && filters.rewrite !== undefined) {
+    return new Unservable("IncompatibleFilters", "RequestRedirect and URLRewrite cannot be used in one rule");
+  }
+  return {
+    filters,
+    ...(redirect === undefined ? {} : { redirect }),
+    ...(broken === undefined ? {} : { broken }),
+  };
+}
+
+export function unsupported(what: string): Unservable {
+  return new Unservable("UnsupportedValue", `${what} is not supported by the data plane`);
+}
+
+/** The order within one modifier is set, add, remove. */
+function headerEdits(modifier: HeaderModifier | undefined): HeaderEdit[] {
+  return [
+    ...(modifier?.set ?? []).map(
+      ({ name, value }): HeaderEdit => ({ op: "set", name: name.toLowerCase(), value }),
+    ),
+    ...(modifier?.add ?? []).map(
+      ({ name, value }): HeaderEdit => ({ op: "add", name: name.toLowerCase(), value }),
+    ),
+    ...(modifier?.remove ?? []).map((name): HeaderEdit => ({ op: "remove", name: name.toLowerCase() })),
+  ];
+}
+
+function pathEdit(modifier: PathModifier): PathEdit {
+  return modifier.type === "ReplaceFullPath"
+    ? { type: "full", value: modifier.replaceFullPath ?? "/" }
+    : { type: "prefix", value: modifier.replacePrefixMatch ?? "/" };
+}
+
+function mirror({ requestMirror }: RouteFilter, resolve: Resolve): Mirror {
+  const share = requestMirror?.fraction ?? { numerator: requestMirror?.percent ?? 100, denominator: 100 };
+  const backend = requestMirror === undefined ? undefined : resolve(requestMirror.backendRef);
+  return {
+    ...(backend === undefined ? {} : { backend }),
+    numerator: share.numerator,
+    denominator: share.denominator,
+  };
+}
+
+function corsPolicy({ cors }: RouteFilter): NonNullable<Filters["cors"]> {
+  return {
+    allowOrigins: cors?.allowOrigins ?? [],
+    allowCredentials: cors?.allowCredentials ?? false,
+    allowMethods: cors?.allowMethods ?? [],
+    allowHeaders: cors?.allowHeaders ?? [],
+    exposeHeaders: cors?.exposeHeaders ?? [],
+    maxAgeSeconds: cors?.maxAge ?? 5,
+  };
+}
+
+function externalAuth(
+  { externalAuth: auth }: RouteFilter,
+  resolve: Resolve,
+): NonNullable<Filters["externalAuth"]> {
+  const backend = auth === undefined ? undefined : resolve(auth.backendRef);
+  const maxBodyBytes = auth?.forwardBody?.maxSize;
+  return {
+    protocol: auth?.protocol ?? "HTTP",
+    ...(backend === undefined ? {} : { backend }),
+    ...(auth?.http?.path === undefined ? {} : { path: auth.http.path }),
+    allowedHeaders: auth?.http?.allowedHeaders ?? auth?.grpc?.allowedHeaders ?? [],
+    allowedResponseHeaders: auth?.http?.allowedResponseHeaders ?? [],
+    ...(maxBodyBytes ? { maxBodyBytes } : {}),
+  };
+}

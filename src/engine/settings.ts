@@ -1,0 +1,30 @@
+import type { PrivateKey } from "../plan/certificate.ts";
+
+/** What the engine is told once, when it is made. Everything else reaches it as a resource or a fact. */
+export interface EngineSettings {
+  readonly controllerName: string;
+  /** Serve Gateways whose GatewayClass is not there at all: right for a folder of YAML, wrong for a cluster. */
+  readonly adoptUnknownClasses: boolean;
+  /** Count every accepted item as programmed: for computing a status without a data plane. */
+  readonly assumeProgrammed: boolean;
+  /** Names of what the data plane serves, in the words of the conformance suite. */
+  readonly features: ReadonlySet<string>;
+  /** Where an XListenerSet entry without a port gets one from. */
+  readonly portRange: { readonly from: number; readonly to: number };
+  /** Listeners beyond this number, in order of precedence, are refused with TooManyListeners; 0 means no limit. */
+  readonly maxListenersPerGateway: number;
+  /** X.509 is the host's business: the engine itself reads no certificates. Both must be pure functions of their arguments. */
+  readonly readKeyPair: (certificate: string, key: string) => KeyPair | { readonly problem: string };
+  readonly readAuthorities: (bundle: string) => { readonly pem: string } | { readonly problem: string };
+}
+
+export interface KeyPair {
+  /** PEM, leaf first. */
+  readonly chain: string;
+  readonly key: PrivateKey;
+  readonly names: readonly string[];
+  readonly notAfter: string;
+}
+
+export const DEFAULT_CONTROLLER = "mergeway.dev/controller";
+export const DEFAULT_PORT_RANGE: EngineSettings["portRange"] = { from: 49152, to: 65535 };
