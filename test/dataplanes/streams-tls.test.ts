@@ -81,7 +81,8 @@ async function front(
 }
 
 async function ask(port: number, options: ConnectionOptions, question = "who?"): Promise<string> {
-  const client = connectTls({ port, host: "127.0.0.1", ca: ca.cert, allowHalfOpen: true, ...options });
+  const socket = await sockets.connect(port);
+  const client = connectTls({ socket, ca: ca.cert, ...options });
   sockets.keep(client);
   await once(client, "secureConnect");
   client.end(question);
