@@ -46,6 +46,12 @@ export class PatternIndex<T extends Keyed> {
     else removeFrom(this.#exact, hostname, item.id);
   }
 
+  *values(): Generator<T, void, undefined> {
+    for (const items of this.#exact.values()) yield* items;
+    for (const items of this.#wildcard.values()) yield* items;
+    yield* this.#fallback;
+  }
+
   /** The most specific pattern that matches; a missing name is matched by the empty pattern alone. */
   find(name: string | undefined): T | undefined {
     if (name === undefined) return this.#fallback[0];

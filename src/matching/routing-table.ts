@@ -65,15 +65,17 @@ export class RoutingTable {
     return this.#ofPort(port)?.all.values() ?? [];
   }
 
-  /** The hosts of a listener that match the authority, in the order in which they are asked. */
-  *hostsFor(listener: ItemId, authority: string): Generator<HostItem, void, undefined> {
+  hostsOf(listener: ItemId): Iterable<HostItem> {
+    return this.#ofListener(listener)?.values() ?? [];
+  }
+
+  /** The hosts of a listener that match the name (normalised), in the order in which they are asked. */
+  *hostsFor(listener: ItemId, name: string | undefined): Generator<HostItem, void, undefined> {
     const hosts = this.#ofListener(listener);
-    for (
-      let host = hosts?.find(hostnameOf(authority));
-      host !== undefined;
-      host = hosts?.wider(host.hostname)
-    ) {
+    let host = hosts?.find(name);
+    while (host !== undefined) {
       yield host;
+      host = hosts?.wider(host.hostname);
     }
   }
 
