@@ -3,7 +3,6 @@
  * An IPv6 literal keeps its brackets, so that the name can stand in a URL as it is.
  */
 
-const COLON = 58;
 const DOT = 46;
 const BRACKET = 91;
 
@@ -15,14 +14,6 @@ export function hostnameOf(authority: string): string {
   }
   const colon = authority.indexOf(":");
   return normalizeName(colon < 0 ? authority : authority.slice(0, colon));
-}
-
-/** The port that an authority names, if it names one. */
-export function portOf(authority: string): number | undefined {
-  const start = authority.charCodeAt(0) === BRACKET ? authority.indexOf("]") + 1 : authority.indexOf(":");
-  if (start <= 0 || authority.charCodeAt(start) !== COLON) return undefined;
-  const digits = authority.slice(start + 1);
-  return /^\d{1,5}$/.test(digits) ? Number(digits) : undefined;
 }
 
 /** A DNS name without port (SNI, or the host part of an authority): lower case, no trailing dot. */

@@ -52,6 +52,12 @@ export class PatternIndex<T extends Keyed> {
     yield* this.#fallback;
   }
 
+  /** The item with this very pattern. */
+  at(pattern: string): T | undefined {
+    if (pattern === "") return this.#fallback[0];
+    return (isWildcard(pattern) ? this.#wildcard.get(pattern.slice(2)) : this.#exact.get(pattern))?.[0];
+  }
+
   /** The most specific pattern that matches; a missing name is matched by the empty pattern alone. */
   find(name: string | undefined): T | undefined {
     if (name === undefined) return this.#fallback[0];
