@@ -7,7 +7,7 @@
  */
 import type { Gateway } from "../api/gateway.ts";
 import { type Key, partsOf } from "../api/key.ts";
-import type { Collection } from "../graph/collection.ts";
+import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Lookup } from "../graph/lookup.ts";
 import type { Finding } from "./findings.ts";
@@ -29,9 +29,9 @@ export interface Attachment {
 export function deriveAttachments(
   graph: Graph,
   inputs: Inputs,
-  owners: Collection<Owner>,
-  states: Collection<GatewayState>,
-): Collection<Attachment> {
+  owners: Source<Owner>,
+  states: Source<GatewayState>,
+): Source<Attachment> {
   const labels = (lookup: Lookup) => (namespace: string) =>
     lookup.get(inputs.namespaces, `Namespace//${namespace}`)?.metadata.labels ?? {
       "kubernetes.io/metadata.name": namespace,

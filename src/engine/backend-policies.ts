@@ -4,7 +4,7 @@
  */
 import { type Key, keyFor } from "../api/key.ts";
 import type { BackendTlsPolicy } from "../api/policies.ts";
-import type { Collection } from "../graph/collection.ts";
+import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Index } from "../graph/index-collection.ts";
 import type { Lookup } from "../graph/lookup.ts";
@@ -15,7 +15,7 @@ import type { Inputs } from "./inputs.ts";
 import { ageRank } from "./precedence.ts";
 
 export interface BackendPolicies {
-  readonly evaluated: Collection<EvaluatedPolicy>;
+  readonly evaluated: Source<EvaluatedPolicy>;
   readonly byTarget: Index<EvaluatedPolicy>;
 }
 

@@ -4,7 +4,7 @@
 import type { EndpointSlice, Service, ServicePort } from "../api/core.ts";
 import { type Key, keyFor } from "../api/key.ts";
 import type { BackendObjectReference } from "../api/references.ts";
-import type { Collection } from "../graph/collection.ts";
+import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Index } from "../graph/index-collection.ts";
 import type { Lookup } from "../graph/lookup.ts";
@@ -14,7 +14,7 @@ import { policyFor } from "./backend-policies.ts";
 import type { Finding } from "./findings.ts";
 import { type Grants, isPermitted, type Referrer } from "./grants.ts";
 import type { Inputs } from "./inputs.ts";
-import { backendId, gatewayName } from "./item-ids.ts";
+import { gatewayName } from "./item-ids.ts";
 
 /** A reference that resolves, by namespace, name and port. */
 export interface BackendTarget {
@@ -73,7 +73,7 @@ export function deriveBackends(
   inputs: Inputs,
   uses: Index<BackendUse>,
   policies: BackendPolicies,
-): Collection<BackendItem> {
+): Source<BackendItem> {
   const slicesOfService = graph.index("slices by service", inputs.slices, (_key, { metadata }) => {
     const service = metadata.labels?.["kubernetes.io/service-name"];
     return service === undefined ? [] : [{ at: keyFor("Service", metadata.namespace ?? "", service) }];
@@ -100,13 +100,6 @@ export function deriveBackends(
       ...(policy?.refused === undefined ? {} : { refused: policy.refused }),
     };
   });
-}
-
-export function useOf(
-  gateway: Key,
-  target: BackendTarget,
-): { readonly id: string; readonly use: BackendUse } {
-  return { id: backendId(gateway, target), use: { gateway, target } };
 }
 
 function protocolOf(port: ServicePort): BackendProtocol {

@@ -5,7 +5,7 @@
 import type { Key } from "../api/key.ts";
 import { keyFor } from "../api/key.ts";
 import type { ObjectReference } from "../api/references.ts";
-import type { Collection } from "../graph/collection.ts";
+import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Lookup } from "../graph/lookup.ts";
 import type { Finding } from "./findings.ts";
@@ -16,8 +16,8 @@ import type { EngineSettings, KeyPair } from "./settings.ts";
 export type KeyPairReading = { readonly pair: KeyPair } | { readonly problem: string };
 
 export interface Certificates {
-  readonly keyPairs: Collection<KeyPairReading>;
-  readonly authorities: Collection<AuthoritiesReading>;
+  readonly keyPairs: Source<KeyPairReading>;
+  readonly authorities: Source<AuthoritiesReading>;
 }
 
 export type AuthoritiesReading = { readonly pem: string } | { readonly problem: string };

@@ -1,7 +1,7 @@
 import { type Key, partsOf } from "../api/key.ts";
 import { GROUP_OF_KIND } from "../api/resource.ts";
 import type { Route } from "../api/routes.ts";
-import type { Collection } from "../graph/collection.ts";
+import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import { resolveBackend } from "./backends.ts";
 import type { Grants } from "./grants.ts";
@@ -30,10 +30,10 @@ export function deriveCompiledRoutes(
   sources: {
     readonly inputs: Inputs;
     readonly grants: Grants;
-    readonly attachments: Collection<RouteAttachment>;
+    readonly attachments: Source<RouteAttachment>;
   },
   settings: EngineSettings,
-): Collection<CompiledRoute> {
+): Source<CompiledRoute> {
   const { inputs, grants, attachments } = sources;
   return graph.expand<RouteAttachment, CompiledRoute>(
     "compiled routes",

@@ -5,7 +5,7 @@
 import type { FrontendValidation, Gateway } from "../api/gateway.ts";
 import { keyFor } from "../api/key.ts";
 import { GATEWAY_GROUP } from "../api/resource.ts";
-import type { Collection } from "../graph/collection.ts";
+import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Lookup } from "../graph/lookup.ts";
 import type { ClientValidation } from "../plan/plan.ts";
@@ -30,7 +30,7 @@ export function deriveFrontendSettings(
   inputs: Inputs,
   certificates: Certificates,
   grants: Grants,
-): Collection<FrontendSettings> {
+): Source<FrontendSettings> {
   function resolve(spec: FrontendValidation, gateway: Gateway, lookup: Lookup): PortValidation {
     const authorities: string[] = [];
     let unresolved: Finding | undefined;

@@ -6,7 +6,7 @@
  */
 import type { Gateway, GatewayClass, NamespaceSelection } from "../api/gateway.ts";
 import { type Key, keyFor } from "../api/key.ts";
-import type { Collection } from "../graph/collection.ts";
+import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Lookup } from "../graph/lookup.ts";
 import type { Finding } from "./findings.ts";
@@ -32,7 +32,7 @@ export function deriveGatewayStates(
   graph: Graph,
   inputs: Inputs,
   settings: EngineSettings,
-): Collection<GatewayState> {
+): Source<GatewayState> {
   return graph.derive("gateway states", inputs.gateways, (key, gateway, lookup) => {
     const gatewayClass = lookup.get(
       inputs.classes,

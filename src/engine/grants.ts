@@ -3,7 +3,7 @@
  * Gateway are not inherited by its sets, nor the reverse (seed 000, "ReferenceGrant Semantics"): the referrer's own kind is all that counts.
  */
 import type { ReferenceGrant } from "../api/policies.ts";
-import type { Collection } from "../graph/collection.ts";
+import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Index } from "../graph/index-collection.ts";
 import type { Lookup } from "../graph/lookup.ts";
@@ -21,7 +21,7 @@ export interface Referent extends Referrer {
 export type Grants = Index<ReferenceGrant>;
 
 /** One entry for each pair of from and to, so that a look at one permission depends on nothing else. */
-export function indexGrants(graph: Graph, grants: Collection<ReferenceGrant>): Grants {
+export function indexGrants(graph: Graph, grants: Source<ReferenceGrant>): Grants {
   return graph.index("grants by permission", grants, (_key, { metadata, spec }) =>
     spec.from.flatMap((from) =>
       spec.to.map((to) => ({

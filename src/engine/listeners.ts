@@ -5,7 +5,7 @@
 import type { Listener, RouteGroupKind } from "../api/gateway.ts";
 import type { Key } from "../api/key.ts";
 import { GATEWAY_GROUP } from "../api/resource.ts";
-import type { Collection } from "../graph/collection.ts";
+import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Lookup } from "../graph/lookup.ts";
 import type { ListenerProtocol, PortProtocol, Transport } from "../plan/plan.ts";
@@ -71,9 +71,9 @@ export function isServable(listener: EvaluatedListener): boolean {
 }
 
 export interface ListenerSources {
-  readonly attachments: Collection<Attachment>;
-  readonly assignments: Collection<PortAssignments>;
-  readonly frontends: Collection<FrontendSettings>;
+  readonly attachments: Source<Attachment>;
+  readonly assignments: Source<PortAssignments>;
+  readonly frontends: Source<FrontendSettings>;
   readonly certificates: Certificates;
   readonly grants: Grants;
 }
@@ -82,7 +82,7 @@ export function deriveListeners(
   graph: Graph,
   sources: ListenerSources,
   settings: EngineSettings,
-): Collection<EvaluatedListener> {
+): Source<EvaluatedListener> {
   return graph.expand("listeners", sources.attachments, (_key, { owner, gateway }, lookup) =>
     gateway === undefined
       ? []

@@ -12,7 +12,7 @@
  *   holder goes away or breaks, the next in line holds in the same step.
  */
 import type { Key } from "../api/key.ts";
-import type { Collection } from "../graph/collection.ts";
+import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Index } from "../graph/index-collection.ts";
 import type { Lookup } from "../graph/lookup.ts";
@@ -42,9 +42,9 @@ export function isServing(listener: MergedListener): boolean {
 
 export function deriveMerge(
   graph: Graph,
-  listeners: Collection<EvaluatedListener>,
+  listeners: Source<EvaluatedListener>,
   settings: EngineSettings,
-): Collection<MergedListener> {
+): Source<MergedListener> {
   const ofOwner = graph.index("listeners of owner and port", listeners, (_key, listener) =>
     listener.protocol === undefined
       ? []

@@ -4,7 +4,7 @@
  * chooses first; ports that some listener of the Gateway names are never assigned.
  */
 import type { Key } from "../api/key.ts";
-import type { Collection } from "../graph/collection.ts";
+import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Index } from "../graph/index-collection.ts";
 import type { Attachment } from "./attachment.ts";
@@ -15,9 +15,9 @@ export type PortAssignments = Readonly<Record<string, number>>;
 
 export function derivePortAssignments(
   graph: Graph,
-  attachments: Collection<Attachment>,
+  attachments: Source<Attachment>,
   settings: EngineSettings,
-): Collection<PortAssignments> {
+): Source<PortAssignments> {
   const explicit: Index<{ port: number }> = graph.index(
     "named ports",
     graph.expand<Attachment, { port: number }>("port claims", attachments, (key, { owner, gateway }) =>

@@ -8,7 +8,7 @@ import { type Key, keyFor } from "../api/key.ts";
 import type { ParentReference } from "../api/references.ts";
 import { GROUP_OF_KIND, type Kind } from "../api/resource.ts";
 import type { Route } from "../api/routes.ts";
-import type { Collection } from "../graph/collection.ts";
+import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Index } from "../graph/index-collection.ts";
 import type { Lookup } from "../graph/lookup.ts";
@@ -48,7 +48,7 @@ export interface RouteAttachment {
 const PARENT_KINDS: readonly string[] = ["Gateway", "ListenerSet", "XListenerSet"];
 
 export interface RouteSources {
-  readonly attachments: Collection<Attachment>;
+  readonly attachments: Source<Attachment>;
   readonly listenersOfOwner: Index<EvaluatedListener>;
 }
 
@@ -56,7 +56,7 @@ export function deriveRouteAttachments(
   graph: Graph,
   inputs: Inputs,
   sources: RouteSources,
-): Collection<RouteAttachment> {
+): Source<RouteAttachment> {
   const evaluated = graph.derive<Route, RouteAttachment>(
     "route attachments",
     inputs.routes,
@@ -157,8 +157,8 @@ function bind(listener: EvaluatedListener, route: Route): Binding | undefined {
 function settleRivalries(
   graph: Graph,
   inputs: Inputs,
-  evaluated: Collection<RouteAttachment>,
-): Collection<RouteAttachment> {
+  evaluated: Source<RouteAttachment>,
+): Source<RouteAttachment> {
   const grpcAt = graph.index("grpc routes by listener", evaluated, (key, attachment) =>
     key.startsWith("GRPCRoute/") ? listenersOf(attachment).map((at) => ({ at })) : [],
   );

@@ -24,10 +24,22 @@ export interface Change<V> {
   readonly after: V | undefined;
 }
 
-/** A keyed set of values that others can look up, derive from, index and observe. */
-export abstract class Collection<V> {
+/** What others may do with a collection: look up, derive from, index and observe. */
+export interface Source<out V> {
   readonly name: string;
   /** Position in the graph: a computation may only look at collections that stand before its own. */
+  readonly order: number;
+  readonly readers: Dependents;
+  readonly size: number;
+  get(key: string): V | undefined;
+  entries(): IterableIterator<[string, V]>;
+  /** Called synchronously for every real change, before any later collection settles. */
+  onChange(listener: (change: Change<V>) => void): void;
+}
+
+/** A keyed set of values, and the announcing of their changes. */
+export abstract class Collection<V> implements Source<V> {
+  readonly name: string;
   readonly order: number;
   readonly readers: Dependents = new Dependents();
   readonly #values: Map<string, V> = new Map();
@@ -50,7 +62,6 @@ export abstract class Collection<V> {
     return this.#values.entries();
   }
 
-  /** Called synchronously for every real change, before any later collection settles. */
   onChange(listener: (change: Change<V>) => void): void {
     this.#listeners.push(listener);
   }

@@ -5,7 +5,7 @@
  * only the nodes that looked at what changed. `settle` walks the list once: a collection is recomputed after everything it can look at, so
  * no node ever sees half of a change, and a node whose result is equal to the one before wakes nobody.
  */
-import { Collection, type Computed, Input } from "./collection.ts";
+import { Collection, type Computed, Input, type Source } from "./collection.ts";
 import { type Compute, Derived } from "./derived.ts";
 import { Index, type IndexPlace } from "./index-collection.ts";
 import type { Lookup } from "./lookup.ts";
@@ -22,9 +22,9 @@ export class Graph {
   /** One value for each value of the source; `undefined` means none. */
   derive<S, V>(
     name: string,
-    source: Collection<S>,
+    source: Source<S>,
     compute: (key: string, value: S, lookup: Lookup) => V | undefined,
-  ): Collection<V> {
+  ): Source<V> {
     return this.expand<S, V>(name, source, (key, value, lookup) => {
       const result = compute(key, value, lookup);
       return result === undefined ? [] : [[key, result]];
@@ -32,7 +32,7 @@ export class Graph {
   }
 
   /** Any number of keyed values for each value of the source. */
-  expand<S, V>(name: string, source: Collection<S>, compute: Compute<S, V>): Collection<V> {
+  expand<S, V>(name: string, source: Source<S>, compute: Compute<S, V>): Source<V> {
     const derived = new Derived(name, this.#made++, source, compute);
     this.#computed.push(derived);
     return derived;
@@ -40,14 +40,14 @@ export class Graph {
 
   index<V>(
     name: string,
-    source: Collection<V>,
+    source: Source<V>,
     places: (key: string, value: V) => Iterable<IndexPlace>,
   ): Index<V> {
     return new Index(name, this.#made++, source, places);
   }
 
   /** All values of several collections of one type under one roof; their keys must not overlap. */
-  union<V>(name: string, sources: readonly Collection<V>[]): Collection<V> {
+  union<V>(name: string, sources: readonly Source<V>[]): Source<V> {
     return new Union(name, this.#made++, sources);
   }
 
@@ -62,7 +62,7 @@ export class Graph {
 }
 
 class Union<V> extends Collection<V> {
-  constructor(name: string, order: number, sources: readonly Collection<V>[]) {
+  constructor(name: string, order: number, sources: readonly Source<V>[]) {
     super(name, order);
     for (const source of sources) {
       source.onChange((change) => this.store(change.key, change.after));

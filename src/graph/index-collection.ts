@@ -1,4 +1,4 @@
-import { type Change, Collection } from "./collection.ts";
+import { type Change, Collection, type Source } from "./collection.ts";
 import { Dependents } from "./dependents.ts";
 
 /** Where one value of the source belongs: under which key, and at which place among its neighbours. */
@@ -27,7 +27,7 @@ export class Index<V> extends Collection<readonly IndexEntry<V>[]> {
   constructor(
     name: string,
     order: number,
-    source: Collection<V>,
+    source: Source<V>,
     places: (key: string, value: V) => Iterable<IndexPlace>,
   ) {
     super(name, order);

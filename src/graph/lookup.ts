@@ -1,4 +1,4 @@
-import type { Collection, Node } from "./collection.ts";
+import type { Node, Source } from "./collection.ts";
 import type { Dependents } from "./dependents.ts";
 import type { Index, IndexEntry } from "./index-collection.ts";
 
@@ -10,7 +10,7 @@ export class Lookup {
     this.#node = node;
   }
 
-  get<V>(collection: Collection<V>, key: string): V | undefined {
+  get<V>(collection: Source<V>, key: string): V | undefined {
     this.#record(collection, collection.readers, key);
     return collection.get(key);
   }

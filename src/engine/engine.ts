@@ -1,0 +1,183 @@
+/**
+ * The engine: resources and facts in, verdicts and plan out. Pure and synchronous; the graph holds the only state.
+ *
+ *   classes, gateways ─→ states ─┐
+ *   gateways, sets ─→ owners ─→ attachments ─→ ports ─→ listeners ─→ merge ─┬─→ plan
+ *   routes ───────────────────────────┴─→ route attachments ─→ compiled ────┴─→ verdicts
+ */
+import type { Key } from "../api/key.ts";
+import type { Resource } from "../api/resource.ts";
+import type { Source } from "../graph/collection.ts";
+import { Graph } from "../graph/graph.ts";
+import type { PlanDelta, PlanItem } from "../plan/plan.ts";
+import { type Attachment, deriveAttachments } from "./attachment.ts";
+import { derivePolicies } from "./backend-policies.ts";
+import { deriveCertificates } from "./certificates.ts";
+import { deriveCompiledRoutes } from "./compiled-routes.ts";
+import { deriveFrontendSettings } from "./frontend-validation.ts";
+import { deriveGatewayReferences } from "./gateway-references.ts";
+import { deriveGatewayStates } from "./gateways.ts";
+import { indexGrants } from "./grants.ts";
+import {
+  enter,
+  type InfrastructureFact,
+  type Inputs,
+  type ItemReport,
+  makeInputs,
+  type ParametersFact,
+} from "./inputs.ts";
+import { deriveListenerVerdicts } from "./listener-verdicts.ts";
+import { deriveListeners } from "./listeners.ts";
+import { deriveMerge, type MergedListener } from "./merge.ts";
+import { deriveOwnerVerdicts } from "./owner-verdicts.ts";
+import { type Owner, ownerOfGateway, ownerOfSet } from "./owners.ts";
+import { derivePlan } from "./plan-items.ts";
+import { derivePortAssignments } from "./ports.ts";
+import { deriveRouteAttachments, type RouteAttachment } from "./route-attachment.ts";
+import { deriveClassVerdicts, derivePolicyVerdicts, deriveRouteVerdicts } from "./route-verdicts.ts";
+import type { EngineSettings } from "./settings.ts";
+import type { ObjectVerdict } from "./verdicts.ts";
+
+/** What one step changed. */
+export interface EngineDelta {
+  readonly plan: PlanDelta;
+  /** New verdicts by object; `undefined` where the engine has nothing to say any more. */
+  readonly verdicts: ReadonlyMap<Key, ObjectVerdict | undefined>;
+}
+
+/** Facts that come back from the right-hand side. */
+export interface Facts {
+  readonly reports?: readonly ItemReport[];
+  /** Items that no data plane serves any more: their reports are forgotten. */
+  readonly forgotten?: readonly string[];
+  readonly infrastructure?: ReadonlyMap<Key, InfrastructureFact | undefined>;
+  readonly parameters?: ReadonlyMap<string, ParametersFact | undefined>;
+}
+
+export class Engine {
+  readonly #graph: Graph = new Graph();
+  readonly #inputs: Inputs;
+  readonly #plan: Source<PlanItem>;
+  readonly #verdicts: Source<ObjectVerdict>;
+  readonly #merged: Source<MergedListener>;
+  readonly #attachments: Source<Attachment>;
+  readonly #routes: Source<RouteAttachment>;
+  #planChanges: Map<string, PlanItem | undefined> = new Map();
+  #verdictChanges: Map<Key, ObjectVerdict | undefined> = new Map();
+
+  constructor(settings: EngineSettings) {
+    const graph = this.#graph;
+    const inputs = makeInputs(graph);
+    const grants = indexGrants(graph, inputs.grants);
+    const certificates = deriveCertificates(graph, inputs, settings);
+    const states = deriveGatewayStates(graph, inputs, settings);
+    const owners = graph.union<Owner>("owners", [
+      graph.derive("owners of gateways", inputs.gateways, (_key, gateway) => ownerOfGateway(gateway)),
+      graph.derive("owners of sets", inputs.sets, (_key, set) => ownerOfSet(set)),
+    ]);
+    const attachments = deriveAttachments(graph, inputs, owners, states);
+    const assignments = derivePortAssignments(graph, attachments, settings);
+    const frontends = deriveFrontendSettings(graph, inputs, certificates, grants);
+    const references = deriveGatewayReferences(graph, inputs, states, { certificates, grants });
+    const listeners = deriveListeners(
+      graph,
+      { attachments, assignments, frontends, certificates, grants },
+      settings,
+    );
+    const listenersOfOwner = graph.index("listeners of owner", listeners, (_key, { owner, rank }) => [
+      { at: owner.key, sort: rank },
+    ]);
+    const merged = deriveMerge(graph, listeners, settings);
+    const routes = deriveRouteAttachments(graph, inputs, { attachments, listenersOfOwner });
+    const compiled = deriveCompiledRoutes(graph, { inputs, grants, attachments: routes }, settings);
+    const policies = derivePolicies(graph, inputs, certificates);
+    const plan = derivePlan(graph, {
+      inputs,
+      merged,
+      routes,
+      compiled,
+      certificates,
+      frontends,
+      references,
+      policies,
+    });
+    const judged = deriveListenerVerdicts(graph, inputs, { merged, routes }, settings);
+    const verdicts = graph.union<ObjectVerdict>("verdicts", [
+      deriveClassVerdicts(graph, inputs, settings),
+      deriveOwnerVerdicts(graph, { inputs, attachments, judged, states, references }),
+      deriveRouteVerdicts(graph, inputs, routes, compiled),
+      derivePolicyVerdicts(graph, inputs, policies, plan.backends),
+    ]);
+    plan.items.onChange(({ key, after }) => this.#planChanges.set(key, after));
+    verdicts.onChange(({ key, after }) => this.#verdictChanges.set(key, after));
+    this.#inputs = inputs;
+    this.#plan = plan.items;
+    this.#verdicts = verdicts;
+    this.#merged = merged;
+    this.#attachments = attachments;
+    this.#routes = routes;
+  }
+
+  /** Takes resources that appeared, changed or (undefined) went away, all in one step. */
+  apply(changes: Iterable<{ readonly key: Key; readonly resource: Resource | undefined }>): EngineDelta {
+    for (const { key, resource } of changes) enter(this.#inputs, key, resource);
+    return this.#settle();
+  }
+
+  learn({ reports = [], forgotten = [], infrastructure, parameters }: Facts): EngineDelta {
+    for (const report of reports) this.#inputs.reports.set(report.id, report);
+    for (const id of forgotten) this.#inputs.reports.set(id, undefined);
+    for (const [key, fact] of infrastructure ?? []) this.#inputs.infrastructure.set(key, fact);
+    for (const [key, fact] of parameters ?? []) this.#inputs.parameters.set(key, fact);
+    return this.#settle();
+  }
+
+  #settle(): EngineDelta {
+    this.#graph.settle();
+    const upserts: PlanItem[] = [];
+    const removes: string[] = [];
+    for (const [id, item] of this.#planChanges) {
+      if (item === undefined) removes.push(id);
+      else upserts.push(item);
+    }
+    const verdicts = this.#verdictChanges;
+    this.#planChanges = new Map();
+    this.#verdictChanges = new Map();
+    return { plan: { upserts, removes }, verdicts };
+  }
+
+  /** The whole plan, for a data plane that has just come. */
+  plan(): Iterable<PlanItem> {
+    return values(this.#plan);
+  }
+
+  verdicts(): IterableIterator<[Key, ObjectVerdict]> {
+    return this.#verdicts.entries();
+  }
+
+  verdict(key: Key): ObjectVerdict | undefined {
+    return this.#verdicts.get(key);
+  }
+
+  /** Every listener of every attached owner, served or not: the merged table. */
+  listeners(): Iterable<MergedListener> {
+    return values(this.#merged);
+  }
+
+  attachment(key: Key): Attachment | undefined {
+    return this.#attachments.get(key);
+  }
+
+  routeAttachments(): Iterable<RouteAttachment> {
+    return values(this.#routes);
+  }
+
+  /** Nodes computed so far: the cost of changes, independent of the machine. */
+  get recomputed(): number {
+    return this.#graph.recomputed;
+  }
+}
+
+function* values<V>(collection: Source<V>): Iterable<V> {
+  for (const [, value] of collection.entries()) yield value;
+}

@@ -1,0 +1,40 @@
+/** What a Gateway itself refers to: the client certificate that it shows to backends (spec.tls.backend). */
+import type { Key } from "../api/key.ts";
+import { GATEWAY_GROUP } from "../api/resource.ts";
+import type { Source } from "../graph/collection.ts";
+import type { Graph } from "../graph/graph.ts";
+import { type Certificates, resolveKeyPair } from "./certificates.ts";
+import type { Finding } from "./findings.ts";
+import type { GatewayState } from "./gateways.ts";
+import type { Grants } from "./grants.ts";
+import type { Inputs } from "./inputs.ts";
+
+export interface GatewayReferences {
+  /** Whether the Gateway has a data plane of its own: a root that nothing keeps from being served. */
+  readonly served: boolean;
+  readonly clientCertificate?: Key;
+  readonly unresolved?: Finding;
+}
+
+export function deriveGatewayReferences(
+  graph: Graph,
+  inputs: Inputs,
+  states: Source<GatewayState>,
+  resolvers: { readonly certificates: Certificates; readonly grants: Grants },
+): Source<GatewayReferences> {
+  return graph.derive<GatewayState, GatewayReferences>("gateway references", states, (key, state, lookup) => {
+    const served = !state.isChild && state.problem === undefined;
+    const gateway = lookup.get(inputs.gateways, key);
+    const reference = gateway?.spec.tls?.backend?.clientCertificateRef;
+    if (gateway === undefined || reference === undefined) return { served };
+    const from = { group: GATEWAY_GROUP, kind: "Gateway", namespace: gateway.metadata.namespace ?? "" };
+    const result = resolveKeyPair(reference, from, lookup, resolvers);
+    if ("value" in result) return { served, clientCertificate: result.value };
+    const { reason, message } = result.finding;
+    const own = reason === "RefNotPermitted" ? reason : "InvalidClientCertificateRef";
+    return {
+      served,
+      unresolved: { reason: own, message: `spec.tls.backend.clientCertificateRef: ${message}` },
+    };
+  });
+}

@@ -1,0 +1,134 @@
+/**
+ * Conditions of one listener. All four are always written, also when nothing is wrong: monitors flag an absent condition.
+ *   Accepted      the listener is valid and holds its port and hostname
+ *   Conflicted    another listener holds them
+ *   ResolvedRefs  its certificates, kinds and CA references resolve
+ *   Programmed    the data plane has said so
+ */
+import type { Source } from "../graph/collection.ts";
+import type { Graph } from "../graph/graph.ts";
+import type { Index } from "../graph/index-collection.ts";
+import type { Lookup } from "../graph/lookup.ts";
+import { type Finding, fails, holds, type Verdict } from "./findings.ts";
+import type { InfrastructureFact, Inputs } from "./inputs.ts";
+import { certificateId, listenerId, portId } from "./item-ids.ts";
+import { type ListenerKey, transportOf } from "./listeners.ts";
+import type { MergedListener } from "./merge.ts";
+import type { RouteAttachment } from "./route-attachment.ts";
+import type { EngineSettings } from "./settings.ts";
+import type { ListenerVerdict } from "./verdicts.ts";
+
+export interface JudgedListener extends ListenerVerdict {
+  readonly accepted: boolean;
+  readonly programmed: boolean;
+  /** Whether something is wrong that makes its owner ListenersNotValid. */
+  readonly valid: boolean;
+}
+
+export function deriveListenerVerdicts(
+  graph: Graph,
+  inputs: Inputs,
+  sources: { readonly merged: Source<MergedListener>; readonly routes: Source<RouteAttachment> },
+  settings: EngineSettings,
+): Source<JudgedListener> {
+  const attached = countRoutes(graph, sources.routes);
+  return graph.derive<MergedListener, JudgedListener>(
+    "listener verdicts",
+    sources.merged,
+    (key, listener, lookup) => {
+      const conditions = judge(listener, programmingProblem(listener, lookup, inputs, settings));
+      const isTrue = (type: string): boolean =>
+        conditions.some((condition) => condition.type === type && condition.status === "True");
+      return {
+        name: listener.section,
+        port: listener.port,
+        supportedKinds: listener.supportedKinds,
+        attachedRoutes: lookup.count(attached, key),
+        conditions,
+        ...(listener.heldBy === undefined ? {} : { heldBy: listener.heldBy }),
+        accepted: isTrue("Accepted"),
+        programmed: isTrue("Programmed"),
+        valid: isTrue("Accepted"),
+      };
+    },
+  );
+}
+
+/** Routes with Accepted=True at each listener, whatever the listener's own state (ListenerStatus.attachedRoutes). */
+function countRoutes(graph: Graph, routes: Source<RouteAttachment>): Index<RouteAttachment> {
+  return graph.index("accepted routes by listener", routes, (_key, { parents }) => {
+    const at = new Set<ListenerKey>();
+    for (const { bindings, refused } of parents) {
+      if (refused === undefined) for (const { listener } of bindings) at.add(listener);
+    }
+    return [...at].map((listener) => ({ at: listener }));
+  });
+}
+
+function judge(listener: MergedListener, programming: Finding | undefined): readonly Verdict[] {
+  const refused = listener.conflict ?? listener.excess ?? listener.refused;
+  return [
+    refused === undefined
+      ? holds("Accepted", "Accepted", "the listener is accepted")
+      : fails("Accepted", refused),
+    listener.conflict === undefined
+      ? {
+          type: "Conflicted",
+          status: "False",
+          reason: "NoConflicts",
+          message: "no other listener conflicts with this one",
+        }
+      : {
+          type: "Conflicted",
+          status: "True",
+          reason: listener.conflict.reason,
+          message: listener.conflict.message,
+        },
+    listener.unresolved === undefined
+      ? holds("ResolvedRefs", "ResolvedRefs", "all references resolve")
+      : fails("ResolvedRefs", listener.unresolved),
+    programmedVerdict(listener, refused, programming),
+  ];
+}
+
+function programmedVerdict(
+  listener: MergedListener,
+  refused: Finding | undefined,
+  programming: Finding | undefined,
+): Verdict {
+  if (listener.conflict !== undefined) return fails("Programmed", listener.conflict);
+  if (refused !== undefined) return fails("Programmed", { reason: "Invalid", message: refused.message });
+  return programming === undefined
+    ? holds("Programmed", "Programmed", "the data plane serves the listener")
+    : fails("Programmed", programming);
+}
+
+const PENDING: Finding = { reason: "Pending", message: "the data plane has not yet confirmed the listener" };
+
+/** What the data plane says of the items that the listener consists of. */
+function programmingProblem(
+  listener: MergedListener,
+  lookup: Lookup,
+  inputs: Inputs,
+  settings: EngineSettings,
+): Finding | undefined {
+  const infrastructure: InfrastructureFact | undefined = lookup.get(inputs.infrastructure, listener.gateway);
+  if (infrastructure?.problem !== undefined) {
+    return { reason: "Pending", message: "the Gateway is not programmed" };
+  }
+  if (settings.assumeProgrammed || listener.protocol === undefined) return undefined;
+  const ids = [
+    portId(listener.gateway, transportOf(listener.protocol), listener.port),
+    listenerId(listener.key),
+    ...listener.certificates.map((secret) => certificateId(listener.gateway, secret)),
+  ];
+  const reports = ids.map((id) => lookup.get(inputs.reports, id));
+  const rejected = reports.find((report) => report?.state === "rejected");
+  if (rejected !== undefined) {
+    return {
+      reason: rejected.reason ?? "Invalid",
+      message: rejected.message ?? "the data plane has rejected the listener",
+    };
+  }
+  return reports.slice(0, 2).every((report) => report?.state === "programmed") ? undefined : PENDING;
+}

@@ -1,0 +1,279 @@
+/**
+ * Conditions of whatever carries listeners.
+ *   a set       Accepted when its Gateway takes it and at least one entry is valid (seed 000, "ListenerSet Conditions"); it speaks of its own entries only
+ *   a Gateway   speaks of its own listeners and of its children's, never of its sets' (seed 000, "Gateway Conditions"; seed 001, "Gateway Conditions")
+ *   a child     speaks of its own listeners, within what its parent allows
+ */
+import type { Gateway } from "../api/gateway.ts";
+import type { Key } from "../api/key.ts";
+import type { Source } from "../graph/collection.ts";
+import type { Graph } from "../graph/graph.ts";
+import type { Index } from "../graph/index-collection.ts";
+import type { Lookup } from "../graph/lookup.ts";
+import type { Attachment } from "./attachment.ts";
+import { type Finding, fails, holds, type Verdict } from "./findings.ts";
+import type { GatewayReferences } from "./gateway-references.ts";
+import type { GatewayState } from "./gateways.ts";
+import type { InfrastructureFact, Inputs } from "./inputs.ts";
+import type { JudgedListener } from "./listener-verdicts.ts";
+import { listenerKey } from "./listeners.ts";
+import type { Owner } from "./owners.ts";
+import type { ListenerVerdict, OwnerVerdict } from "./verdicts.ts";
+
+export interface OwnerSources {
+  readonly inputs: Inputs;
+  readonly attachments: Source<Attachment>;
+  readonly judged: Source<JudgedListener>;
+  readonly states: Source<GatewayState>;
+  readonly references: Source<GatewayReferences>;
+}
+
+export function deriveOwnerVerdicts(graph: Graph, sources: OwnerSources): Source<OwnerVerdict> {
+  const { attachments } = sources;
+  const sets = graph.derive("set verdicts", attachments, (_key, attachment, lookup) =>
+    attachment.owner.role === "set" ? judgeSet(attachment, lookup, sources) : undefined,
+  );
+  const children = graph.derive("child verdicts", attachments, (_key, attachment, lookup) =>
+    attachment.owner.role === "child" ? judgeChild(attachment, lookup, sources) : undefined,
+  );
+  const counts = countDependants(graph, attachments, sets, children);
+  const roots = graph.derive("gateway verdicts", attachments, (_key, attachment, lookup) =>
+    attachment.owner.role === "root" ? judgeRoot(attachment, lookup, sources, counts) : undefined,
+  );
+  return graph.union("owner verdicts", [sets, children, roots]);
+}
+
+interface Counts {
+  /** Accepted sets by Gateway. */
+  readonly accepted: Index<OwnerVerdict>;
+  /** XListenerSets that name a Gateway, accepted or not. */
+  readonly experimental: Index<Attachment>;
+  /** Attached children with a listener that is not valid, by parent. */
+  readonly brokenChildren: Index<OwnerVerdict>;
+}
+
+function countDependants(
+  graph: Graph,
+  attachments: Source<Attachment>,
+  sets: Source<OwnerVerdict>,
+  children: Source<OwnerVerdict>,
+): Counts {
+  return {
+    accepted: graph.index("accepted sets by gateway", sets, (_key, { conditions, gateway }) =>
+      isTrue(conditions, "Accepted") ? [{ at: gateway }] : [],
+    ),
+    experimental: graph.index("experimental sets by gateway", attachments, (_key, { owner }) =>
+      owner.kind === "XListenerSet" && owner.gateway !== undefined ? [{ at: owner.gateway }] : [],
+    ),
+    brokenChildren: graph.index("broken children by parent", children, (_key, { conditions, gateway }) =>
+      conditions.some(({ reason }) => reason === "ListenersNotValid") ? [{ at: gateway }] : [],
+    ),
+  };
+}
+
+function judgeSet(
+  { owner, problem, orphan }: Attachment,
+  lookup: Lookup,
+  sources: OwnerSources,
+): OwnerVerdict {
+  const listeners =
+    problem === undefined ? judgedListeners(owner, lookup, sources) : refusedListeners(owner, problem);
+  const generation = lookup.get(sources.inputs.sets, owner.key)?.metadata.generation ?? 0;
+  const base = {
+    type: "set",
+    gateway: owner.gateway ?? "",
+    generation,
+    listeners: listeners.map(shown),
+    ...(orphan ? { orphan } : {}),
+  } as const;
+  if (problem !== undefined)
+    return { ...base, conditions: [fails("Accepted", problem), fails("Programmed", problem)] };
+  const valid = listeners.filter((listener) => listener.valid);
+  const invalid = listeners.filter((listener) => !listener.valid);
+  if (valid.length === 0) {
+    const finding = notValid(invalid);
+    return { ...base, conditions: [fails("Accepted", finding), fails("Programmed", finding)] };
+  }
+  const accepted =
+    invalid.length === 0
+      ? holds("Accepted", "Accepted", "the set is accepted")
+      : holds("Accepted", "ListenersNotValid", notValid(invalid).message);
+  return { ...base, conditions: [accepted, programmedVerdict(valid)] };
+}
+
+function judgeChild({ owner, problem }: Attachment, lookup: Lookup, sources: OwnerSources): OwnerVerdict {
+  const listeners =
+    problem === undefined ? judgedListeners(owner, lookup, sources) : refusedListeners(owner, problem);
+  const generation = lookup.get(sources.inputs.gateways, owner.key)?.metadata.generation ?? 0;
+  const parent =
+    owner.gateway === undefined ? undefined : lookup.get(sources.inputs.infrastructure, owner.gateway);
+  const base = {
+    type: "gateway",
+    gateway: owner.gateway ?? "",
+    generation,
+    listeners: listeners.map(shown),
+    addresses: problem === undefined ? (parent?.addresses ?? []) : [],
+    attachedListenerSets: 0,
+  } as const;
+  if (problem !== undefined) {
+    return { ...base, conditions: [fails("Accepted", problem), fails("Programmed", asProgrammed(problem))] };
+  }
+  return { ...base, conditions: listenersConditions(listeners, parent?.problem) };
+}
+
+function judgeRoot(
+  attachment: Attachment,
+  lookup: Lookup,
+  sources: OwnerSources,
+  counts: Counts,
+): OwnerVerdict {
+  const { owner, problem } = attachment;
+  const gateway: Gateway | undefined = lookup.get(sources.inputs.gateways, owner.key);
+  const listeners =
+    problem === undefined ? judgedListeners(owner, lookup, sources) : refusedListeners(owner, problem);
+  const infrastructure: InfrastructureFact | undefined = lookup.get(sources.inputs.infrastructure, owner.key);
+  const accepted = lookup.count(counts.accepted, owner.key);
+  const references = lookup.get(sources.references, owner.key);
+  const own =
+    problem === undefined
+      ? listenersConditions(
+          listeners,
+          infrastructure?.problem,
+          lookup.count(counts.brokenChildren, owner.key),
+        )
+      : [fails("Accepted", problem), fails("Programmed", asProgrammed(problem))];
+  return {
+    type: "gateway",
+    gateway: owner.key,
+    generation: gateway?.metadata.generation ?? 0,
+    listeners: listeners.map(shown),
+    addresses: problem === undefined ? (infrastructure?.addresses ?? []) : [],
+    attachedListenerSets: accepted,
+    conditions: [
+      ...own,
+      ...resolvedRefs(gateway, references),
+      ...attachedListenerSets(owner.key, accepted, lookup, sources, counts),
+    ],
+  };
+}
+
+/** A Gateway says ResolvedRefs only when it has references of its own. */
+function resolvedRefs(
+  gateway: Gateway | undefined,
+  references: GatewayReferences | undefined,
+): readonly Verdict[] {
+  if (gateway?.spec.tls?.backend?.clientCertificateRef === undefined) return [];
+  return [
+    references?.unresolved === undefined
+      ? holds("ResolvedRefs", "ResolvedRefs", "all references resolve")
+      : fails("ResolvedRefs", references.unresolved),
+  ];
+}
+
+/** Seed 003, "Gateway Conditions": only where somebody uses the experimental kind. */
+function attachedListenerSets(
+  key: Key,
+  accepted: number,
+  lookup: Lookup,
+  { states }: OwnerSources,
+  counts: Counts,
+): readonly Verdict[] {
+  if (lookup.count(counts.experimental, key) === 0) return [];
+  const type = "AttachedListenerSets";
+  if (!lookup.get(states, key)?.declaresAllowedListeners) {
+    return [
+      { type, status: "Unknown", reason: "NotConfigured", message: "spec.allowedListeners is not set" },
+    ];
+  }
+  return accepted > 0
+    ? [holds(type, "ListenersAttached", `${accepted} sets of listeners are attached`)]
+    : [fails(type, { reason: "NoListenersAttached", message: "no set with a valid listener is attached" })];
+}
+
+/** Accepted and Programmed of a Gateway, from its listeners. A Gateway without listeners of its own is a valid place for others'. */
+function listenersConditions(
+  listeners: readonly JudgedListener[],
+  infrastructure: Finding | undefined,
+  brokenChildren = 0,
+): readonly Verdict[] {
+  const invalid = listeners.filter((listener) => !listener.valid);
+  const valid = listeners.filter((listener) => listener.valid);
+  if (listeners.length > 0 && valid.length === 0) {
+    const finding = notValid(invalid);
+    return [fails("Accepted", finding), fails("Programmed", { ...finding, reason: "Invalid" })];
+  }
+  const accepted =
+    invalid.length > 0
+      ? holds("Accepted", "ListenersNotValid", notValid(invalid).message)
+      : brokenChildren > 0
+        ? holds("Accepted", "ListenersNotValid", "a listener of a child Gateway is not valid")
+        : holds("Accepted", "Accepted", "the Gateway is accepted");
+  if (infrastructure !== undefined) return [accepted, fails("Programmed", infrastructure)];
+  return [accepted, valid.length === 0 ? PROGRAMMED : programmedVerdict(valid)];
+}
+
+const PROGRAMMED: Verdict = holds("Programmed", "Programmed", "the data plane serves all that is valid");
+
+/** Programmed as soon as one valid listener is served; whoever is not says so itself. */
+function programmedVerdict(valid: readonly JudgedListener[]): Verdict {
+  const waiting = valid.filter((listener) => !listener.programmed);
+  if (waiting.length < valid.length) return PROGRAMMED;
+  const why = waiting[0]?.conditions.find(({ type }) => type === "Programmed");
+  return fails("Programmed", {
+    reason: why?.reason === "Pending" ? "Pending" : "Invalid",
+    message: `not served: ${waiting.map(({ name }) => name).join(", ")}`,
+  });
+}
+
+function notValid(listeners: readonly JudgedListener[]): Finding {
+  return {
+    reason: "ListenersNotValid",
+    message: `not valid: ${listeners.map(({ name }) => name).join(", ")}`,
+  };
+}
+
+/** Programmed has fewer reasons than Accepted. */
+function asProgrammed(problem: Finding): Finding {
+  return { reason: "Invalid", message: problem.message };
+}
+
+function judgedListeners(owner: Owner, lookup: Lookup, { judged }: OwnerSources): readonly JudgedListener[] {
+  return owner.listeners.flatMap(({ name }) => lookup.get(judged, listenerKey(owner.key, name)) ?? []);
+}
+
+/** Entries of an owner that is not attached belong to no Gateway: nothing attaches to them (seed 004, "AttachedRoutes"). */
+function refusedListeners(owner: Owner, problem: Finding): readonly JudgedListener[] {
+  return owner.listeners.map(({ name, port }) => ({
+    name,
+    port: port ?? 0,
+    supportedKinds: [],
+    attachedRoutes: 0,
+    conditions: [
+      fails("Accepted", problem),
+      {
+        type: "Conflicted",
+        status: "False",
+        reason: "NoConflicts",
+        message: "the listener is not attached to a Gateway",
+      },
+      {
+        type: "ResolvedRefs",
+        status: "Unknown",
+        reason: "Pending",
+        message: "the listener is not attached to a Gateway",
+      },
+      fails("Programmed", problem),
+    ],
+    accepted: false,
+    programmed: false,
+    valid: false,
+  }));
+}
+
+function shown({ accepted: _a, programmed: _p, valid: _v, ...listener }: JudgedListener): ListenerVerdict {
+  return listener;
+}
+
+function isTrue(conditions: readonly Verdict[], type: string): boolean {
+  return conditions.some((condition) => condition.type === type && condition.status === "True");
+}

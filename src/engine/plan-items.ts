@@ -1,0 +1,270 @@
+/**
+ * The plan, cut so that one tenant is one small set of items. Each collection here is one type of item; a change of a route is a change of the host
+ * tables that it stands in, a change of a certificate is a change of that certificate.
+ */
+import type { Key } from "../api/key.ts";
+import type { Source } from "../graph/collection.ts";
+import type { Graph } from "../graph/graph.ts";
+import type { BackendItem } from "../plan/backend.ts";
+import type { CertificateItem } from "../plan/certificate.ts";
+import type { GatewayItem, HostItem, ListenerItem, PlanItem, PortItem } from "../plan/plan.ts";
+import type { BackendPolicies } from "./backend-policies.ts";
+import { type BackendUse, deriveBackends } from "./backends.ts";
+import type { Certificates } from "./certificates.ts";
+import { type CompiledRoute, compiledRouteKey, NO_GATEWAY } from "./compiled-routes.ts";
+import { type FrontendSettings, validationForPort } from "./frontend-validation.ts";
+import type { GatewayReferences } from "./gateway-references.ts";
+import type { Inputs } from "./inputs.ts";
+import { backendId, certificateId, gatewayId, gatewayName, hostId, listenerId, portId } from "./item-ids.ts";
+import { type ListenerKey, portProtocolOf, transportOf } from "./listeners.ts";
+import { isServing, type MergedListener, portOf } from "./merge.ts";
+import { ageRank } from "./precedence.ts";
+import type { RouteAttachment } from "./route-attachment.ts";
+import { compareRules, type RankedRule } from "./rules/order.ts";
+
+export interface PlanSources {
+  readonly inputs: Inputs;
+  readonly merged: Source<MergedListener>;
+  readonly routes: Source<RouteAttachment>;
+  readonly compiled: Source<CompiledRoute>;
+  readonly certificates: Certificates;
+  readonly frontends: Source<FrontendSettings>;
+  readonly references: Source<GatewayReferences>;
+  readonly policies: BackendPolicies;
+}
+
+export interface Plan {
+  readonly items: Source<PlanItem>;
+  readonly backends: Source<BackendItem>;
+}
+
+export function derivePlan(graph: Graph, sources: PlanSources): Plan {
+  const serving = graph.derive("serving listeners", sources.merged, (_key, listener) =>
+    isServing(listener) ? listener : undefined,
+  );
+  const gateways = deriveGatewayItems(graph, sources);
+  const ports = derivePortItems(graph, serving, sources);
+  const listeners = deriveListenerItems(graph, serving);
+  const hosts = deriveHostItems(graph, serving, sources);
+  const backends = deriveBackendItems(graph, sources);
+  const certificates = deriveCertificateItems(graph, serving, gateways, sources);
+  const items = graph.union<PlanItem>("plan items", [
+    gateways,
+    ports,
+    listeners,
+    hosts,
+    backends,
+    certificates,
+  ]);
+  return { items, backends };
+}
+
+function byId<T extends PlanItem>(item: T): readonly (readonly [string, T])[] {
+  return [[item.id, item]];
+}
+
+function deriveGatewayItems(graph: Graph, { references }: PlanSources): Source<GatewayItem> {
+  return graph.expand<GatewayReferences, GatewayItem>(
+    "gateway items",
+    references,
+    (key, { served, clientCertificate }) =>
+      served
+        ? byId({
+            type: "gateway",
+            id: gatewayId(key),
+            gateway: gatewayName(key),
+            ...(clientCertificate === undefined
+              ? {}
+              : { clientCertificate: certificateId(key, clientCertificate) }),
+          })
+        : [],
+  );
+}
+
+function derivePortItems(
+  graph: Graph,
+  serving: Source<MergedListener>,
+  { frontends }: PlanSources,
+): Source<PortItem> {
+  const byPort = graph.index("serving listeners by port", serving, (_key, listener) => [
+    { at: portOf(listener), sort: listener.rank },
+  ]);
+  return graph.expand<readonly { readonly value: MergedListener }[], PortItem>(
+    "port items",
+    byPort,
+    (_key, entries, lookup) => {
+      const listener = entries[0]?.value;
+      if (listener?.protocol === undefined) return [];
+      const { gateway, port, protocol } = listener;
+      const transport = transportOf(protocol);
+      const reading = portProtocolOf(protocol);
+      const clients = reading === "tls" ? validationForPort(lookup.get(frontends, gateway), port) : undefined;
+      return byId({
+        type: "port",
+        id: portId(gateway, transport, port),
+        gateway: gatewayName(gateway),
+        transport,
+        port,
+        protocol: reading,
+        ...(clients === undefined ? {} : { clientValidation: clients.validation }),
+      });
+    },
+  );
+}
+
+function deriveListenerItems(graph: Graph, serving: Source<MergedListener>): Source<ListenerItem> {
+  return graph.expand<MergedListener, ListenerItem>("listener items", serving, (key, listener) => {
+    const { owner, gateway, port, protocol, hostname, section, spec, certificates, tlsOptions } = listener;
+    if (protocol === undefined) return [];
+    const tls =
+      portProtocolOf(protocol) === "tls"
+        ? {
+            mode: spec.tls?.mode ?? "Terminate",
+            certificates: certificates.map((secret) => certificateId(gateway, secret)),
+            ...tlsOptions,
+          }
+        : undefined;
+    return byId({
+      type: "listener",
+      id: listenerId(key),
+      gateway: gatewayName(gateway),
+      port: portId(gateway, transportOf(protocol), port),
+      owner: { kind: owner.kind, namespace: owner.namespace, name: owner.name },
+      section,
+      hostname,
+      protocol,
+      ...(tls === undefined ? {} : { tls }),
+    });
+  });
+}
+
+/** One route under one hostname of one listener. */
+interface Hosting {
+  readonly listener: ListenerKey;
+  readonly gateway: Key;
+  readonly route: Key;
+  readonly pattern: string;
+  readonly asked: string;
+}
+
+function deriveHostItems(
+  graph: Graph,
+  serving: Source<MergedListener>,
+  { inputs, routes, compiled }: PlanSources,
+): Source<HostItem> {
+  const hostings = graph.expand<RouteAttachment, Hosting>("hostings", routes, (route, { parents }) => {
+    const found = new Map<string, Hosting>();
+    for (const { bindings } of parents) {
+      for (const { listener, gateway, hostnames } of bindings) {
+        for (const { pattern, asked } of hostnames) {
+          const key = `${route}|${listener}|${pattern}`;
+          const present = found.get(key);
+          // Two hostnames of a route may meet in one pattern: the more specific one counts.
+          if (present === undefined || asked.length > present.asked.length) {
+            found.set(key, { listener, gateway, route, pattern, asked });
+          }
+        }
+      }
+    }
+    return found;
+  });
+  const byHost = graph.index("hostings by host", hostings, (_key, { listener, pattern }) => [
+    { at: hostId(listener, pattern) },
+  ]);
+  return graph.derive<readonly { readonly value: Hosting }[], HostItem>(
+    "host items",
+    byHost,
+    (id, entries, lookup) => {
+      const first = entries[0]?.value;
+      const listener = first && lookup.get(serving, first.listener);
+      if (first === undefined || listener === undefined) return undefined;
+      const ranked = entries.flatMap(({ value: { route, gateway, asked } }): RankedRule[] => {
+        const source = lookup.get(inputs.routes, route);
+        const age = source === undefined ? "" : ageRank(source.metadata);
+        const rules = lookup.get(compiled, compiledRouteKey(route, gateway))?.rules ?? [];
+        return rules.flatMap(({ origin, matches, action }) =>
+          matches.map((match, index) => ({
+            rule: { origin: { ...origin, match: index }, match, action },
+            asked,
+            age,
+          })),
+        );
+      });
+      return {
+        type: "host",
+        id,
+        gateway: gatewayName(first.gateway),
+        listener: listenerId(first.listener),
+        hostname: first.pattern,
+        rules: ranked.sort(compareRules).map(({ rule }) => rule),
+      };
+    },
+  );
+}
+
+function deriveBackendItems(graph: Graph, { inputs, compiled, policies }: PlanSources): Source<BackendItem> {
+  const uses = graph.expand<CompiledRoute, BackendUse>(
+    "backend uses",
+    compiled,
+    (key, { gateway, targets }) =>
+      gateway === NO_GATEWAY
+        ? []
+        : targets.map((target) => [`${key}|${backendId(gateway, target)}`, { gateway, target }] as const),
+  );
+  const byBackend = graph.index("uses by backend", uses, (_key, { gateway, target }) => [
+    { at: backendId(gateway, target) },
+  ]);
+  return deriveBackends(graph, inputs, byBackend, policies);
+}
+
+function deriveCertificateItems(
+  graph: Graph,
+  serving: Source<MergedListener>,
+  gateways: Source<GatewayItem>,
+  { certificates, references }: PlanSources,
+): Source<CertificateItem> {
+  interface Use {
+    readonly gateway: Key;
+    readonly secret: Key;
+  }
+  const ofListeners = graph.expand<MergedListener, Use>(
+    "certificates of listeners",
+    serving,
+    (key, listener) =>
+      listener.certificates.map(
+        (secret) => [`${key}|${secret}`, { gateway: listener.gateway, secret }] as const,
+      ),
+  );
+  const ofGateways = graph.expand<GatewayItem, Use>(
+    "certificates of gateways",
+    gateways,
+    (id, _item, lookup) => {
+      const key = id.replace("gateway:", "Gateway/");
+      const secret = lookup.get(references, key)?.clientCertificate;
+      return secret === undefined ? [] : [[`${key}|${secret}`, { gateway: key, secret }] as const];
+    },
+  );
+  const uses = graph.union("certificate uses", [ofListeners, ofGateways]);
+  const bySecret = graph.index("uses by certificate", uses, (_key, { gateway, secret }) => [
+    { at: `${gateway}|${secret}` },
+  ]);
+  return graph.expand<readonly { readonly value: Use }[], CertificateItem>(
+    "certificate items",
+    bySecret,
+    (_key, entries, lookup) => {
+      const use = entries[0]?.value;
+      const reading = use && lookup.get(certificates.keyPairs, use.secret);
+      if (use === undefined || reading === undefined || "problem" in reading) return [];
+      const { chain, key, names } = reading.pair;
+      const { gateway, secret } = use;
+      return byId({
+        type: "certificate",
+        id: certificateId(gateway, secret),
+        gateway: gatewayName(gateway),
+        chain,
+        key,
+        names,
+      });
+    },
+  );
+}

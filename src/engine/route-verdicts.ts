@@ -1,0 +1,135 @@
+/** Conditions of routes (per parentRef), policies (per Gateway they reach) and classes. */
+import type { GatewayClass } from "../api/gateway.ts";
+import { type Key, partsOf } from "../api/key.ts";
+import type { ParentReference } from "../api/references.ts";
+import { GATEWAY_GROUP } from "../api/resource.ts";
+import type { Source } from "../graph/collection.ts";
+import type { Graph } from "../graph/graph.ts";
+import type { BackendItem } from "../plan/backend.ts";
+import { type BackendPolicies, type EvaluatedPolicy, isOverruled } from "./backend-policies.ts";
+import { type CompiledRoute, compiledRouteKey, gatewaysOf } from "./compiled-routes.ts";
+import { type Finding, fails, holds, type Verdict } from "./findings.ts";
+import { isOurs, parametersProblem } from "./gateways.ts";
+import type { Inputs } from "./inputs.ts";
+import type { ParentOutcome, RouteAttachment } from "./route-attachment.ts";
+import type { EngineSettings } from "./settings.ts";
+import type { ClassVerdict, PolicyVerdict, RouteVerdict } from "./verdicts.ts";
+
+export function deriveRouteVerdicts(
+  graph: Graph,
+  inputs: Inputs,
+  routes: Source<RouteAttachment>,
+  compiled: Source<CompiledRoute>,
+): Source<RouteVerdict> {
+  return graph.derive<RouteAttachment, RouteVerdict>("route verdicts", routes, (key, attachment, lookup) => {
+    const anyGateway = gatewaysOf(attachment)[0] as Key;
+    const rules = lookup.get(compiled, compiledRouteKey(key, anyGateway));
+    return {
+      type: "route",
+      generation: lookup.get(inputs.routes, key)?.metadata.generation ?? 0,
+      parents: attachment.parents.map((parent) => ({
+        parentRef: parent.ref,
+        conditions: judgeParent(parent, rules),
+      })),
+    };
+  });
+}
+
+function judgeParent({ refused }: ParentOutcome, compiled: CompiledRoute | undefined): readonly Verdict[] {
+  const dropped = compiled?.dropped ?? [];
+  const unresolved = compiled?.unresolved[0];
+  const resolved =
+    unresolved === undefined
+      ? holds("ResolvedRefs", "ResolvedRefs", "all references resolve")
+      : fails("ResolvedRefs", unresolved);
+  if (refused !== undefined) return [fails("Accepted", refused), resolved];
+  const first = dropped[0];
+  if (first !== undefined && compiled?.rules.length === 0)
+    return [fails("Accepted", first.finding), resolved];
+  const accepted = holds("Accepted", "Accepted", "the route is accepted");
+  if (first === undefined) return [accepted, resolved];
+  // The API asks for this beginning (RouteConditionPartiallyInvalid).
+  const message = `Dropped Rule ${dropped.map(({ rule }) => rule).join(", ")}: ${first.finding.message}`;
+  return [accepted, resolved, holds("PartiallyInvalid", first.finding.reason, message)];
+}
+
+/** Policy statuses hold at most this many ancestors (PolicyStatus.ancestors). */
+const MAX_ANCESTORS = 16;
+
+export function derivePolicyVerdicts(
+  graph: Graph,
+  inputs: Inputs,
+  policies: BackendPolicies,
+  backends: Source<BackendItem>,
+): Source<PolicyVerdict> {
+  const byService = graph.index("backends by service", backends, (_key, { service }) => [
+    { at: `Service/${service.namespace}/${service.name}` },
+  ]);
+  return graph.derive<EvaluatedPolicy, PolicyVerdict>(
+    "policy verdicts",
+    policies.evaluated,
+    (key, policy, lookup) => {
+      const gateways = new Set<string>();
+      for (const target of policy.targets) {
+        const service = target.slice(0, target.lastIndexOf("|"));
+        for (const { value } of lookup.get(byService, service) ?? []) gateways.add(value.gateway);
+      }
+      if (gateways.size === 0) return undefined;
+      const overruled =
+        policy.targets.length > 0 &&
+        policy.targets.every((target) => isOverruled(policy, target, lookup, policies));
+      const conditions = judgePolicy(policy, overruled);
+      return {
+        type: "policy",
+        generation: lookup.get(inputs.policies, key)?.metadata.generation ?? 0,
+        ancestors: [...gateways]
+          .sort()
+          .slice(0, MAX_ANCESTORS)
+          .map((gateway) => ({ ancestorRef: gatewayRef(gateway), conditions })),
+      };
+    },
+  );
+}
+
+const OVERRULED: Finding = { reason: "Conflicted", message: "an older BackendTLSPolicy has the same target" };
+
+function judgePolicy(policy: EvaluatedPolicy, overruled: boolean): readonly Verdict[] {
+  const refused = overruled ? OVERRULED : policy.accepted;
+  return [
+    refused === undefined
+      ? holds("Accepted", "Accepted", "the policy is accepted")
+      : fails("Accepted", refused),
+    policy.resolved === undefined
+      ? holds("ResolvedRefs", "ResolvedRefs", "all references resolve")
+      : fails("ResolvedRefs", policy.resolved),
+  ];
+}
+
+function gatewayRef(gateway: string): ParentReference {
+  const { namespace, name } = partsOf(`Gateway/${gateway}`);
+  return { group: GATEWAY_GROUP, kind: "Gateway", namespace, name };
+}
+
+export function deriveClassVerdicts(
+  graph: Graph,
+  inputs: Inputs,
+  settings: EngineSettings,
+): Source<ClassVerdict> {
+  return graph.derive<GatewayClass, ClassVerdict>(
+    "class verdicts",
+    inputs.classes,
+    (_key, gatewayClass, lookup) => {
+      if (!isOurs(gatewayClass, settings)) return undefined;
+      const problem = parametersProblem(gatewayClass.spec.parametersRef, "", lookup, inputs);
+      return {
+        type: "class",
+        generation: gatewayClass.metadata.generation ?? 0,
+        conditions: [
+          problem === undefined
+            ? holds("Accepted", "Accepted", "Gateways of this class are served")
+            : fails("Accepted", { reason: "InvalidParameters", message: `spec.parametersRef: ${problem}` }),
+        ],
+      };
+    },
+  );
+}
