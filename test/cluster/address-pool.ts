@@ -73,9 +73,10 @@ export function assign(claims: readonly Claim[], ranges: Ranges, cursor: number)
 type Taking = (address: string, key: string) => boolean;
 
 function keep(claim: Claim, usable: (address: string) => boolean, take: Taking): readonly string[] {
-  const wanted =
-    claim.requested.length === 0 ? claim.held : claim.held.filter((ip) => claim.requested.includes(ip));
-  return wanted.filter((address) => usable(address) && take(address, claim.key));
+  const wanted = claim.held.filter(
+    (address) => claim.requested.length === 0 || claim.requested.includes(address),
+  );
+  return [...new Set(wanted)].filter((address) => usable(address) && take(address, claim.key));
 }
 
 function grantRequested(claim: Claim, usable: (address: string) => boolean, take: Taking): Grant {

@@ -70,10 +70,9 @@ export function ownCommand(...args: readonly string[]): readonly string[] {
 export async function down(cluster: Cluster): Promise<void> {
   requireRoot();
   await exclusively(cluster, async () => {
-    if (!existsSync(cluster.dir)) {
-      console.log(`cluster ${cluster.name} is not there`);
-    }
+    const existed = existsSync(cluster.dir);
     await remove(cluster);
+    console.log(`cluster ${cluster.name} is ${existed ? "down" : "not there"}`);
   });
 }
 

@@ -206,6 +206,8 @@ function kubeProxySettings(cluster: Cluster): object {
     mode: "nftables",
     clientConnection: { kubeconfig: cluster.kubeconfig },
     clusterCIDR: podNetwork,
+    // A test that has seen an endpoint become ready expects its traffic to arrive; the default gathers for a second.
+    nftables: { minSyncPeriod: "50ms" },
     // Tuning the machine's connection table is not a test's business.
     conntrack: { maxPerCore: 0, min: 0, tcpCloseWaitTimeout: "0s", tcpEstablishedTimeout: "0s" },
   };

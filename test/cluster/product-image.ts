@@ -21,12 +21,15 @@ interface LockedPackage {
   readonly optional?: boolean;
 }
 
-/** Folders below the package's root that hold its production dependencies. */
+/** Folders below the package's root that hold its production dependencies. Packages of types alone do nothing at run time. */
 export function productionFolders(lock: LockFile): readonly string[] {
+  const isWanted = (path: string, entry: LockedPackage): boolean =>
+    path.startsWith("node_modules/") &&
+    !path.includes("/@types/") &&
+    entry.dev !== true &&
+    entry.devOptional !== true;
   return Object.entries(lock.packages)
-    .filter(
-      ([path, entry]) => path.startsWith("node_modules/") && entry.dev !== true && entry.devOptional !== true,
-    )
+    .filter(([path, entry]) => isWanted(path, entry))
     .map(([path]) => path)
     .sort();
 }
