@@ -12,12 +12,12 @@ export function coversMatch(wide: RequestMatch, narrow: RequestMatch): boolean {
 }
 
 /** Everything but the path. */
-export function coversRest(wide: RequestMatch, narrow: RequestMatch): boolean {
+function coversRest(wide: RequestMatch, narrow: RequestMatch): boolean {
   if (wide.method !== undefined && wide.method !== narrow.method) return false;
   return impliesAll(narrow.headers, wide.headers) && impliesAll(narrow.query, wide.query);
 }
 
-export function coversPath(wide: PathMatch | undefined, narrow: PathMatch | undefined): boolean {
+function coversPath(wide: PathMatch | undefined, narrow: PathMatch | undefined): boolean {
   if (wide === undefined) return true;
   // A rule without path also takes "*", which is under no prefix.
   if (narrow === undefined) return false;
@@ -25,9 +25,7 @@ export function coversPath(wide: PathMatch | undefined, narrow: PathMatch | unde
     case "exact":
       return matchesPath(wide, narrow.value);
     case "prefix":
-      return (
-        wide.type === "prefix" && isUnderPrefix(prefixElements(narrow.value), prefixElements(wide.value))
-      );
+      return wide.type === "prefix" && isUnderPrefix(prefixElements(narrow.value), wide.value);
     case "regex":
       if (wide.type === "regex") return wide.value === narrow.value;
       return wide.type === "prefix" && prefixElements(wide.value) === "" && !matchesRegex(narrow.value, "*");

@@ -20,7 +20,7 @@ export interface OverlapReport {
   readonly rules: readonly (PartlyTakenRule & { readonly listener: ListenerItem })[];
 }
 
-export interface UnreachableHost {
+interface UnreachableHost {
   readonly listener: ListenerItem;
   readonly host: HostItem;
   /** Takes every name of the host. */
@@ -28,13 +28,13 @@ export interface UnreachableHost {
 }
 
 /** Two owners on one port: `by` takes the names of its pattern out of the wider one's. */
-export interface ListenerOverlap {
+interface ListenerOverlap {
   readonly listener: ListenerItem;
   readonly by: ListenerItem;
 }
 
 /** Routes of different namespaces at one listener: those of `by` are asked first for the names of its pattern. */
-export interface HostOverlap {
+interface HostOverlap {
   readonly listener: ListenerItem;
   readonly host: HostItem;
   readonly by: HostItem;

@@ -36,7 +36,7 @@ export function matchesPath(match: PathMatch, path: string): boolean {
     case "exact":
       return match.value === path;
     case "prefix":
-      return isUnderPrefix(path, prefixElements(match.value));
+      return isUnderPrefix(path, match.value);
     case "regex":
       return matchesRegex(match.value, path);
   }
@@ -52,9 +52,11 @@ export function prefixElements(prefix: string): string {
   return prefix.endsWith("/") ? prefix.slice(0, -1) : prefix;
 }
 
-/** `elements` comes from prefixElements. */
-export function isUnderPrefix(path: string, elements: string): boolean {
-  return endsElement(path, elements.length) && path.startsWith(elements);
+export function isUnderPrefix(path: string, prefix: string): boolean {
+  const trailing = prefix.charCodeAt(prefix.length - 1) === SLASH;
+  // The one character after the prefix tells most paths apart before anything is compared or cut.
+  if (!endsElement(path, trailing ? prefix.length - 1 : prefix.length)) return false;
+  return path.startsWith(trailing ? prefix.slice(0, -1) : prefix);
 }
 
 /** The first `length` characters of the path are whole elements. */

@@ -11,10 +11,11 @@ import { isUnderPrefix, prefixElements } from "./request-match.ts";
 /** `matched` is the path part of the rule that matched; without one, the rule stands for the prefix "/". */
 export function editPath(path: string, edit: PathEdit, matched: PathMatch | undefined): string {
   if (edit.type === "full") return absolute(asPath(edit.value));
-  const elements = matched === undefined ? "" : prefixElements(matched.value);
   // The engine accepts a prefix replacement beside prefix matches only.
-  if ((matched !== undefined && matched.type !== "prefix") || !isUnderPrefix(path, elements)) return path;
-  return absolute(prefixElements(asPath(edit.value)) + path.slice(elements.length));
+  if (matched !== undefined && matched.type !== "prefix") return path;
+  const prefix = matched?.value ?? "/";
+  if (!isUnderPrefix(path, prefix)) return path;
+  return absolute(prefixElements(asPath(edit.value)) + path.slice(prefixElements(prefix).length));
 }
 
 function absolute(path: string): string {
