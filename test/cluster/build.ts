@@ -1,6 +1,6 @@
 // Built once, kept by name and version. A folder appears in the cache only when it is complete.
 
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { ClusterFailure } from "./failure.ts";
 import { requireGo } from "./host.ts";
@@ -27,12 +27,20 @@ export async function build(names?: readonly string[]): Promise<void> {
   }
   requireGo();
   await withLock("build", "another run is building the cluster's programs; waiting for it", async () => {
+    removeUnfinished();
     const absent = chosen.filter((recipe) => !existsSync(folderOf(recipe)));
     for (const [index, recipe] of absent.entries()) {
       console.log(`building ${recipe.name} ${recipe.version} (${index + 1} of ${absent.length})`);
       await buildOne(recipe);
     }
   });
+}
+
+/** What a killed build left; nobody else builds while the lock is held. */
+function removeUnfinished(): void {
+  for (const name of readdirSync(cacheDir()).filter((each) => each.startsWith("building-"))) {
+    rmSync(join(cacheDir(), name), { recursive: true, force: true });
+  }
 }
 
 async function buildOne(recipe: Recipe): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { build, builtFile, builtFolder } from "./build.ts";
@@ -126,6 +126,8 @@ export async function runConformance(cluster: Cluster, run: ConformanceRun): Pro
   const report = flags.find((flag) => flagName(flag) === "report-output")?.split("=")[1];
   if (report !== undefined) {
     mkdirSync(dirname(report), { recursive: true });
+    // A run that dies early must not leave the report of an earlier one behind as its own.
+    rmSync(report, { force: true });
   }
   mkdirSync(dirname(resolve(run.log)), { recursive: true });
 
@@ -147,6 +149,9 @@ export async function runConformance(cluster: Cluster, run: ConformanceRun): Pro
   };
   const [[code]] = await Promise.all([once(child, "close"), read(child.stdout), read(child.stderr)]);
   log.end();
+  if (code !== 0 && outcome.failed === 0) {
+    console.log("no test failed, but the suite itself did");
+  }
   console.log(outcome.summary());
   console.log(`everything the suite said: ${resolve(run.log)}`);
   if (report !== undefined && existsSync(report)) {
@@ -155,9 +160,9 @@ export async function runConformance(cluster: Cluster, run: ConformanceRun): Pro
   return typeof code === "number" ? code : 1;
 }
 
-/** Results of whole tests, and whatever is not a test's own log line. */
+/** Results of whole tests, and the reason whenever something failed. */
 function isNews(line: string): boolean {
-  return /^\s{0,4}--- (PASS|FAIL|SKIP)|^(PASS|FAIL|ok|panic)\b/.test(line);
+  return /^\s{0,4}--- (PASS|FAIL|SKIP)|^(PASS|FAIL|ok|panic)\b|^\s+(Error|Messages):\s/.test(line);
 }
 
 class Outcome {
@@ -167,6 +172,10 @@ class Outcome {
     ["SKIP", 0],
   ]);
   readonly #failed: string[] = [];
+
+  get failed(): number {
+    return this.#failed.length;
+  }
 
   /** The suite's tests are one level below TestConformance. */
   note(line: string): void {
