@@ -44,6 +44,19 @@ describe("patterns", () => {
     expect(intersectPatterns(b, a)).toBe(expected);
   });
 
+  test.each([
+    ["*.example.com", "test.example.com", true],
+    ["*.example.com", "foo.test.example.com", true],
+    ["*.example.com", "example.com", false],
+    ["*.example.com", ".example.com", false],
+    ["*.example.com", "notexample.com", false],
+    ["example.com", "www.example.com", false],
+    ["", "example.com", true],
+    ["", "", true],
+  ])("seed 002: %j matches %j: %s", (pattern, name, expected) => {
+    expect(matchesName(pattern, name)).toBe(expected);
+  });
+
   test("seed 002: exact, then wildcards by their dots, then empty", () => {
     const sorted = [
       "foo.example.com",

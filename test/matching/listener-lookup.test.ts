@@ -26,6 +26,7 @@ describe("seed 002: listeners that are distinct only by hostname", () => {
     ["nor at the top", "example.com", "fallback"],
     ["nor without the dot", "notexample.com", "fallback"],
     ["nor with an empty label", ".example.com", "fallback"],
+    ["an empty first label hides no other", ".x.example.com", "wild"],
     ["upper case", "FOO.Example.COM", "exact"],
     ["trailing dot", "foo.example.com.", "exact"],
     ["a name that spells a pattern is just a name", "*.bar.example.com", "deep"],

@@ -250,6 +250,17 @@ describe("deltas", () => {
   });
 });
 
+test("more expressions than are kept compiled still match", () => {
+  const expressions = Array.from({ length: 9_000 }, (_, at) => `/${at}x?`);
+  for (const round of ["", "x"]) {
+    const wrong = expressions.filter(
+      (value, at) => !holds({ path: { type: "regex", value } }, request(`/${at}${round}`)),
+    );
+    expect(wrong).toEqual([]);
+  }
+  expect(holds({ path: { type: "regex", value: "/0x?" } }, request("/1"))).toBe(false);
+});
+
 test("hostile paths, queries and headers are matched, not feared", () => {
   const regexes = Array.from({ length: 20 }, (_, at) =>
     rule(`r${at}`, { path: { type: "regex", value: `(/a+)+${at}` } }),
