@@ -1,5 +1,6 @@
 import type { ConfigMap, EndpointSlice, Namespace, Secret, Service } from "./core.ts";
 import type { Gateway, GatewayClass, ListenerSet } from "./gateway.ts";
+import type { GatewayParameters } from "./gateway-parameters.ts";
 import type { BackendTlsPolicy, ReferenceGrant } from "./policies.ts";
 import type { Route } from "./routes.ts";
 
@@ -11,6 +12,7 @@ export type Resource =
   | Route
   | ReferenceGrant
   | BackendTlsPolicy
+  | GatewayParameters
   | Namespace
   | Service
   | EndpointSlice
@@ -30,6 +32,7 @@ export const ROUTE_KINDS: readonly RouteKind[] = [
 
 export const GATEWAY_GROUP = "gateway.networking.k8s.io";
 export const EXPERIMENTAL_GROUP = "gateway.networking.x-k8s.io";
+export const MERGEWAY_GROUP = "mergeway.dev";
 
 /** The API group of each kind; kinds are unique across the groups Mergeway reads. */
 export const GROUP_OF_KIND: Readonly<Record<Kind, string>> = {
@@ -44,6 +47,7 @@ export const GROUP_OF_KIND: Readonly<Record<Kind, string>> = {
   UDPRoute: GATEWAY_GROUP,
   ReferenceGrant: GATEWAY_GROUP,
   BackendTLSPolicy: GATEWAY_GROUP,
+  GatewayParameters: MERGEWAY_GROUP,
   Namespace: "",
   Service: "",
   EndpointSlice: "discovery.k8s.io",

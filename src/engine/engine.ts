@@ -18,14 +18,7 @@ import { deriveFrontendSettings } from "./frontend-validation.ts";
 import { deriveGatewayReferences } from "./gateway-references.ts";
 import { deriveGatewayStates } from "./gateways.ts";
 import { indexGrants } from "./grants.ts";
-import {
-  enter,
-  type InfrastructureFact,
-  type Inputs,
-  type ItemReport,
-  makeInputs,
-  type ParametersFact,
-} from "./inputs.ts";
+import { enter, type InfrastructureFact, type Inputs, type ItemReport, makeInputs } from "./inputs.ts";
 import { deriveListenerVerdicts } from "./listener-verdicts.ts";
 import { deriveListeners } from "./listeners.ts";
 import { deriveMerge, type MergedListener } from "./merge.ts";
@@ -51,7 +44,6 @@ export interface Facts {
   /** Items that no data plane serves any more: their reports are forgotten. */
   readonly forgotten?: readonly string[];
   readonly infrastructure?: ReadonlyMap<Key, InfrastructureFact | undefined>;
-  readonly parameters?: ReadonlyMap<string, ParametersFact | undefined>;
 }
 
 export class Engine {
@@ -124,11 +116,10 @@ export class Engine {
     return this.#settle();
   }
 
-  learn({ reports = [], forgotten = [], infrastructure, parameters }: Facts): EngineDelta {
+  learn({ reports = [], forgotten = [], infrastructure }: Facts): EngineDelta {
     for (const report of reports) this.#inputs.reports.set(report.id, report);
     for (const id of forgotten) this.#inputs.reports.set(id, undefined);
     for (const [key, fact] of infrastructure ?? []) this.#inputs.infrastructure.set(key, fact);
-    for (const [key, fact] of parameters ?? []) this.#inputs.parameters.set(key, fact);
     return this.#settle();
   }
 

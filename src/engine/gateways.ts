@@ -6,6 +6,7 @@
  */
 import type { Gateway, GatewayClass, NamespaceSelection } from "../api/gateway.ts";
 import { type Key, keyFor } from "../api/key.ts";
+import { MERGEWAY_GROUP } from "../api/resource.ts";
 import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Lookup } from "../graph/lookup.ts";
@@ -86,7 +87,7 @@ function problemOf(
     : { reason: "InvalidParameters", message: `spec.infrastructure.parametersRef: ${own}` };
 }
 
-/** Why a parametersRef cannot be used, if so. A reference to what nobody has vouched for is one that cannot. */
+/** Why a parametersRef cannot be used, if so. Their content is the API server's to validate. */
 export function parametersProblem(
   reference: { group: string; kind: string; name: string; namespace?: string } | undefined,
   namespace: string,
@@ -94,10 +95,10 @@ export function parametersProblem(
   inputs: Inputs,
 ): string | undefined {
   if (reference === undefined) return undefined;
-  if (reference.group !== "mergeway.dev" || reference.kind !== "GatewayParameters") {
+  if (reference.group !== MERGEWAY_GROUP || reference.kind !== "GatewayParameters") {
     return `${reference.group}/${reference.kind} is not a kind of parameters; use mergeway.dev/GatewayParameters`;
   }
   const at = reference.namespace ?? namespace;
-  const fact = lookup.get(inputs.parameters, `${at}/${reference.name}`);
-  return fact === undefined ? `GatewayParameters ${reference.name} does not exist` : fact.problem;
+  const parameters = lookup.get(inputs.parameters, keyFor("GatewayParameters", at, reference.name));
+  return parameters === undefined ? `GatewayParameters ${reference.name} does not exist` : undefined;
 }

@@ -1,5 +1,6 @@
 import type { ConfigMap, EndpointSlice, Namespace, Secret, Service } from "../api/core.ts";
 import type { Gateway, GatewayClass, GatewayStatusAddress, ListenerSet } from "../api/gateway.ts";
+import type { GatewayParameters } from "../api/gateway-parameters.ts";
 import type { Key } from "../api/key.ts";
 import { kindOf } from "../api/key.ts";
 import type { BackendTlsPolicy, ReferenceGrant } from "../api/policies.ts";
@@ -23,11 +24,6 @@ export interface InfrastructureFact {
   readonly problem?: Finding;
 }
 
-/** Whether the parameters that a Gateway or class refers to can be used; keyed by `group/kind/namespace/name`. */
-export interface ParametersFact {
-  readonly problem?: string;
-}
-
 /** Everything that enters the engine, one collection a kind. */
 export interface Inputs {
   readonly classes: Input<GatewayClass>;
@@ -43,7 +39,7 @@ export interface Inputs {
   readonly configMaps: Input<ConfigMap>;
   readonly reports: Input<ItemReport>;
   readonly infrastructure: Input<InfrastructureFact>;
-  readonly parameters: Input<ParametersFact>;
+  readonly parameters: Input<GatewayParameters>;
 }
 
 export function makeInputs(graph: Graph): Inputs {
@@ -77,6 +73,7 @@ const COLLECTION_OF_KIND: Readonly<Record<Kind, keyof Inputs>> = {
   UDPRoute: "routes",
   ReferenceGrant: "grants",
   BackendTLSPolicy: "policies",
+  GatewayParameters: "parameters",
   Namespace: "namespaces",
   Service: "services",
   EndpointSlice: "slices",

@@ -1,0 +1,49 @@
+import type { ObjectMeta } from "./metadata.ts";
+
+/**
+ * How the data plane of a Gateway is run (mergeway.dev/v1alpha1). A GatewayClass refers to one for its defaults, a Gateway to one that
+ * overrides them field by field (GEP-1867).
+ */
+export interface GatewayParameters {
+  readonly apiVersion: string;
+  readonly kind: "GatewayParameters";
+  readonly metadata: ObjectMeta;
+  readonly spec?: GatewayParametersSpec;
+}
+
+export interface GatewayParametersSpec {
+  readonly dataPlane?: "embedded" | "envoy" | "tunnel";
+  readonly replicas?: number;
+  readonly image?: string;
+  /** Threads of the embedded data plane that serve traffic. */
+  readonly workers?: number;
+  readonly accessLog?: boolean;
+  readonly resources?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly service?: ServiceParameters;
+  readonly autoscaling?: {
+    readonly minReplicas?: number;
+    readonly maxReplicas: number;
+    readonly targetCPUUtilizationPercentage?: number;
+  };
+  readonly podDisruptionBudget?: { readonly minAvailable?: number | string };
+  readonly podTemplate?: PodTemplateParameters;
+}
+
+export interface ServiceParameters {
+  readonly type?: "LoadBalancer" | "ClusterIP" | "NodePort";
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly loadBalancerClass?: string;
+  readonly externalTrafficPolicy?: "Cluster" | "Local";
+}
+
+export interface PodTemplateParameters {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly tolerations?: readonly Readonly<Record<string, unknown>>[];
+  readonly affinity?: Readonly<Record<string, unknown>>;
+  readonly topologySpreadConstraints?: readonly Readonly<Record<string, unknown>>[];
+  readonly priorityClassName?: string;
+  readonly imagePullSecrets?: readonly { readonly name: string }[];
+  readonly terminationGracePeriodSeconds?: number;
+}
