@@ -6,7 +6,7 @@ import type { RoutingTable } from "./routing-table.ts";
  * What a chosen backend's requests are answered with instead of being forwarded: an invalid reference or a policy that cannot be
  * applied is 500, a Service without ready endpoints 503. Undefined: they are forwarded.
  */
-function backendFailure(table: RoutingTable, { backend: id }: WeightedBackend): 500 | 503 | undefined {
+export function backendFailure(table: RoutingTable, { backend: id }: WeightedBackend): 500 | 503 | undefined {
   if (id === undefined) return 500;
   const backend = table.get("backend", id);
   if (backend?.refused !== undefined) return 500;

@@ -94,7 +94,7 @@ class Inquiry {
     const name = hostnameOf(this.#request.authority);
     const admission = this.#table.admitHttp(port.id, this.#request.authority);
     const listener = "listener" in admission ? admission.listener : undefined;
-    this.#eliminated.push(...losingListeners(this.#table.listenersOf(port.id), listener, name));
+    this.#eliminate(losingListeners(this.#table.listenersOf(port.id), listener, name));
     if ("status" in admission) {
       return this.#respond("listener", admission.status, `no listener of the port is for ${shown(name)}`);
     }
@@ -109,7 +109,7 @@ class Inquiry {
       sni === undefined ? "the client names no host (no SNI)" : `the client asks for ${shown(sni)}`,
     );
     const listener = this.#table.listenerFor(port.id, sni);
-    this.#eliminated.push(...losingListeners(this.#table.listenersOf(port.id), listener, sni));
+    this.#eliminate(losingListeners(this.#table.listenersOf(port.id), listener, sni));
     if (listener === undefined) return this.#refuse("sni", "no listener of the port is for that name");
     this.#choose(
       listener,
@@ -195,7 +195,7 @@ class Inquiry {
     if (this.#listener === undefined) this.#choose(listener, "the only one of its port");
     const rule = this.#table.streamRule(listener.id, sni);
     const winner = this.#located(listener, sni, rule);
-    this.#eliminated.push(...losingRules(this.#table, { listener, name: sni, winner }));
+    this.#eliminate(losingRules(this.#table, { listener, name: sni, winner }));
     if (winner === undefined) return this.#refuse("rule", "no route of the listener takes the connection");
     const verdict = this.#act(port, winner.rule);
     // A stream has no answer to give: what would be a status is a closed connection.
@@ -280,6 +280,11 @@ class Inquiry {
   #refuse(at: Step["at"], text: string): Verdict {
     this.#note(at, `refused: ${text}`);
     return { outcome: "refuse" };
+  }
+
+  /** Not by spreading: a port may have more listeners than a call takes arguments. */
+  #eliminate(candidates: readonly Elimination[]): void {
+    for (const candidate of candidates) this.#eliminated.push(candidate);
   }
 
   #note(at: Step["at"], text: string): void {

@@ -56,8 +56,8 @@ export function overlapsAt(table: RoutingTable, port: ItemId): OverlapReport {
     const hosts = [...table.hostsOf(listener.id)];
     // An authority is compared with HTTPS listeners alone, so a TLS one beside them takes nothing for certain.
     const competing = listener.protocol === "HTTPS" ? https : byName;
-    report.unreachable.push(...unreachableHosts(listener, hosts, competing));
-    report.hosts.push(...hostOverlaps(listener, hosts));
+    for (const each of unreachableHosts(listener, hosts, competing)) report.unreachable.push(each);
+    for (const each of hostOverlaps(listener, hosts)) report.hosts.push(each);
     for (const host of hosts) {
       const { shadowed, partlyTaken } = overlapsWithin(host);
       for (const each of shadowed) report.shadowed.push({ listener, ...each });

@@ -322,6 +322,22 @@ describe("why the others lost", () => {
     expect(explainRequest(local, { ...asked, gateway: "a/gw" })).toMatchObject({ status: 404 });
   });
 
+  test("more candidates than a call takes arguments", () => {
+    const many = Array.from({ length: 150_000 }, (_, at) => listener(`l${at}`, "p", `h${at}.com`));
+    const asked = {
+      port: "p",
+      scheme: "http",
+      authority: "h7.com",
+      method: "GET",
+      path: "/",
+      query: "",
+      headers: [],
+    } as const;
+    const large = tableOf(port("p"));
+    large.apply({ upserts: many, removes: [] });
+    expect(explainRequest(large, asked).eliminated.length).toBe(many.length - 1);
+  });
+
   test("a client's long text is not repeated in full", () => {
     const { eliminated } = ask(`http://foo.example.com/${"x".repeat(100_000)}`);
     expect(Math.max(...eliminated.map(({ reason }) => reason.length))).toBeLessThan(1000);
