@@ -67,7 +67,6 @@ async function front(
     }
     await serveStream({
       client,
-      transport: socket,
       rule,
       table,
       passthrough: certificate === undefined,

@@ -26,7 +26,6 @@ export function chooseWeighted(
   if (last === undefined || backends.length === 1) return last;
   let rest = random() * sum;
   for (const entry of backends) {
-    if (!(entry.weight > 0)) continue;
     rest -= entry.weight;
     if (rest < 0) return entry;
   }

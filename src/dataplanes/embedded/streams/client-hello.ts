@@ -187,6 +187,7 @@ function concat(fragments: readonly Uint8Array[], length: number): Uint8Array {
 }
 
 export interface ReadClientHelloOptions {
+  /** 0 for no limit. */
   readonly timeoutMs: number;
   readonly maxBytes?: number;
   readonly signal?: AbortSignal;
@@ -233,7 +234,8 @@ export function readClientHello(socket: Socket, options: ReadClientHelloOptions)
     const closed = (): void => settle({ error: "closed before its ClientHello" });
     const failed = (error: Error): void => settle({ error: error.message });
     const aborted = (): void => settle({ error: "aborted" });
-    const timer = setTimeout(() => settle({ error: "no ClientHello in time" }), options.timeoutMs);
+    const late = (): void => settle({ error: "no ClientHello in time" });
+    const timer = options.timeoutMs > 0 ? setTimeout(late, options.timeoutMs) : undefined;
 
     if (signal?.aborted) return aborted();
     if (socket.destroyed || socket.readableEnded) return closed();

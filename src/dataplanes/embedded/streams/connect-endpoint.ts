@@ -13,7 +13,7 @@ export interface Side {
 export interface ConnectOptions {
   readonly endpoint: Endpoint;
   readonly tls?: ConnectionOptions | undefined;
-  /** For the connection and the TLS handshake together. */
+  /** For the connection and the TLS handshake together; 0 for the system's own limit. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
@@ -46,7 +46,8 @@ export function connectEndpoint(options: ConnectOptions): Promise<Side> {
     };
     const closed = (): void => fail(new Error("closed while connecting"));
     const aborted = (): void => fail(new Error("aborted"));
-    const timer = setTimeout(() => fail(new Error("connecting took too long")), options.timeoutMs);
+    const late = (): void => fail(new Error("connecting took too long"));
+    const timer = options.timeoutMs > 0 ? setTimeout(late, options.timeoutMs) : undefined;
     const release = (): void => {
       clearTimeout(timer);
       signal.removeEventListener("abort", aborted);
@@ -67,7 +68,7 @@ export function connectEndpoint(options: ConnectOptions): Promise<Side> {
 }
 
 /** `transport` is the TCP socket under a TLS stream: only it can be reset. */
-export function sideOf(stream: Duplex, transport: Duplex = stream): Side {
+export function sideOf(stream: Duplex, transport: Duplex = transportOf(stream)): Side {
   if (transport !== stream) transport.on("error", ignore);
   return {
     stream,
@@ -78,6 +79,12 @@ export function sideOf(stream: Duplex, transport: Duplex = stream): Side {
       stream.destroy();
     },
   };
+}
+
+/** A TLS server hands out its streams only; Node keeps the socket under one in a property that may go away some day. */
+function transportOf(stream: Duplex): Duplex {
+  const { _parent: parent } = stream as Duplex & { readonly _parent?: unknown };
+  return stream instanceof TLSSocket && parent instanceof Socket ? parent : stream;
 }
 
 function ignore(): void {}

@@ -26,7 +26,7 @@ export class TcpPort {
   readonly #server: Server;
   readonly #stop = new AbortController();
   readonly #sockets = new Set<Socket>();
-  #emptied: (() => void) | undefined;
+  readonly #waiting: (() => void)[] = [];
 
   constructor(options: TcpPortOptions) {
     this.#options = options;
@@ -54,14 +54,17 @@ export class TcpPort {
     });
   }
 
+  /** Accepts nobody any more; those that are here go on. */
+  stop(): void {
+    if (this.#server.listening) this.#server.close();
+  }
+
   /** Accepts nobody any more, and gives those that are here `limitMs` to finish. */
   async drain(limitMs: number): Promise<void> {
-    if (this.#server.listening) this.#server.close();
+    this.stop();
     if (this.#sockets.size === 0) return;
     const timer = setTimeout(() => this.#stop.abort(), limitMs);
-    await new Promise<void>((resolve) => {
-      this.#emptied = resolve;
-    });
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
     clearTimeout(timer);
   }
 
@@ -76,7 +79,7 @@ export class TcpPort {
     socket.on("error", () => {});
     socket.on("close", () => {
       this.#sockets.delete(socket);
-      if (this.#sockets.size === 0) this.#emptied?.();
+      if (this.#sockets.size === 0) for (const resolve of this.#waiting.splice(0)) resolve();
     });
     const listener = table.listenerFor(port, undefined);
     const rule = listener && table.streamRule(listener.id, undefined);
