@@ -14,7 +14,7 @@ export interface Claim {
   readonly held: readonly string[];
 }
 
-export interface Refusal {
+interface Refusal {
   readonly address: string;
   readonly reason: string;
 }

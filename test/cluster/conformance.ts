@@ -12,7 +12,7 @@ import { inside } from "./namespace.ts";
 import { unusableAddress, usableAddress } from "./network.ts";
 import type { Cluster } from "./places.ts";
 
-export const crdSets: readonly string[] = ["standard", "experimental", "xlistenerset"];
+const crdSets: readonly string[] = ["standard", "experimental", "xlistenerset"];
 
 export async function applyCrds(cluster: Cluster, set: string): Promise<number> {
   if (!crdSets.includes(set)) {

@@ -13,6 +13,7 @@ const packageOf: Readonly<Record<string, string>> = {
   nsenter: "util-linux",
   unshare: "util-linux",
   flock: "util-linux",
+  setpriv: "util-linux",
   mount: "mount",
   bash: "bash",
   openssl: "openssl",

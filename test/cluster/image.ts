@@ -10,7 +10,7 @@ import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { type Entry, tar } from "./tar.ts";
 
-export interface ImageConfig {
+interface ImageConfig {
   readonly entrypoint: readonly string[];
   readonly user?: string;
   readonly env?: readonly string[];

@@ -14,7 +14,7 @@ import { ClusterFailure, failureOf } from "./failure.ts";
 import { requireRoot } from "./host.ts";
 import { type ImageSpec, writeImage } from "./image.ts";
 import { runLoadBalancer } from "./load-balancer.ts";
-import { requireRunning } from "./namespace.ts";
+import { runningNamespace } from "./namespace.ts";
 import { type Cluster, clusterNamed } from "./places.ts";
 import { productImage } from "./product-image.ts";
 import { entryOf } from "./tar.ts";
@@ -25,7 +25,7 @@ npm run cluster -- VERB [--name NAME] …
 
   build [PART…]            build all programs, or the named parts (envoy only when named)
   up                       boot the cluster; nothing happens when it is up
-  down [--all]             end it and remove every trace of it
+  down [--all --yes]       end it and remove every trace of it; --all: everybody's on this machine
   status [--all]           what runs, and where its logs are
   kubectl ARGS…            kubectl against the cluster
   in COMMAND…              any command inside the cluster's network (helm and kubectl are on its PATH)
@@ -49,7 +49,7 @@ Examples
   npm run cluster -- conformance --gateway-class=mergeway --conformance-profiles=GATEWAY-HTTP \\
       --supported-features=ListenerSet --report-output=conformance/report.yaml
   npm run cluster -- up --name second
-  npm run cluster -- down --all
+  npm run cluster -- down --name second
 `;
 
 const root = resolve(fileURLToPath(new URL("../..", import.meta.url)));
@@ -73,18 +73,23 @@ const verbs: Readonly<Record<string, Verb>> = {
     return 0;
   },
   down: async ({ cluster, args }) => {
-    for (const each of chosenClusters(cluster, args)) {
+    const agreed = args.includes("--yes");
+    const chosen = chosenClusters(
+      cluster,
+      args.filter((arg) => arg !== "--yes"),
+    );
+    if (args.includes("--all") && !agreed) {
+      throw new ClusterFailure(allClustersWarning(chosen));
+    }
+    for (const each of chosen) {
       await down(each);
     }
     return 0;
   },
   status: ({ cluster, args }) => {
-    console.log(
-      chosenClusters(cluster, args)
-        .map((each) => status(each))
-        .join("\n"),
-    );
-    return requireAll(args) || requireRunning(cluster) !== undefined ? 0 : 1;
+    const chosen = chosenClusters(cluster, args);
+    console.log(chosen.length === 0 ? "no cluster is there" : chosen.map((each) => status(each)).join("\n"));
+    return chosen.every((each) => runningNamespace(each) !== undefined) ? 0 : 1;
   },
   kubectl: ({ cluster, args }) => runInside(cluster, [builtFile("kubernetes", "kubectl"), ...args]),
   in: ({ cluster, args }) => {
@@ -234,6 +239,12 @@ function parseImage(args: readonly string[]): {
   } catch (error) {
     throw new ClusterFailure(`${failureOf(error)}; try --help`, { cause: error });
   }
+}
+
+/** The machine may be shared, and a cluster does not say whose it is. */
+function allClustersWarning(chosen: readonly Cluster[]): string {
+  const names = chosen.map((each) => each.name).join(", ") || "none";
+  return `--all ends the clusters of everybody on this machine: ${names}. End your own with --name, or add --yes.`;
 }
 
 function requireAll(args: readonly string[]): boolean {

@@ -74,7 +74,7 @@ touch "$state/first.ready"
 while :; do sleep 3600 & wait $! || :; done
 `;
 
-export function firstProcessOf(cluster: Cluster): ProcessId | undefined {
+function firstProcessOf(cluster: Cluster): ProcessId | undefined {
   try {
     return processIdFromStat(readFileSync(join(cluster.dir, "first.stat"), "utf8"));
   } catch {
@@ -152,9 +152,25 @@ export function requireRunning(cluster: Cluster): ProcessId {
   return first;
 }
 
-/** The command line that runs `command` inside, in the caller's folder and with the caller's environment. */
+/**
+ * The command line that runs `command` inside, in the caller's folder and with the caller's environment.
+ * It ends with its caller: a suite that a time limit cut off must not go on unseen.
+ */
 export function inside(cluster: Cluster, command: readonly string[]): readonly [string, readonly string[]] {
   const target = ["--target", String(requireRunning(cluster).pid)];
+  const mortal = ["--pdeathsig", "TERM"];
   const shell = ["sh", "-c", 'cd "$1" 2>/dev/null || cd /; shift; exec "$@"', "sh", process.cwd()];
-  return ["nsenter", [...target, "--net", "--mount", "--pid", "--uts", "--ipc", "--", ...shell, ...command]];
+  const enter = [
+    "nsenter",
+    ...target,
+    "--net",
+    "--mount",
+    "--pid",
+    "--uts",
+    "--ipc",
+    "--",
+    "setpriv",
+    ...mortal,
+  ];
+  return ["setpriv", [...mortal, ...enter, ...shell, ...command]];
 }
