@@ -16,6 +16,11 @@ export interface Service {
     readonly externalName?: string;
     readonly ports?: readonly ServicePort[];
   };
+  readonly status?: {
+    readonly loadBalancer?: {
+      readonly ingress?: readonly { readonly ip?: string; readonly hostname?: string }[];
+    };
+  };
 }
 
 export interface ServicePort {

@@ -1,0 +1,47 @@
+/**
+ * The stream between a controller and the data plane pods of its Gateways: one HTTP/2 request over TLS, lines of JSON both ways.
+ *
+ *   pod → controller   hello   which Gateway, and which items it still has (by digest), so that only the difference is sent
+ *                      report  the fate of items
+ *   controller → pod   delta   items that appeared, changed or went away; `synced` ends the first difference
+ *
+ * The controller is known by its certificate, the pod by its ServiceAccount's token; a pod is given the items of its own Gateway and no others.
+ */
+import { createHash } from "node:crypto";
+import { PrivateKey } from "../../plan/certificate.ts";
+import type { ItemId, PlanItem } from "../../plan/plan.ts";
+import type { ItemReport } from "../dataplane.ts";
+
+export const PLAN_PATH = "/v1/plan";
+export const TOKEN_AUDIENCE = "mergeway.dev/controller";
+
+export type PodMessage =
+  | {
+      readonly type: "hello";
+      readonly gateway: string;
+      readonly pod: string;
+      readonly have: Readonly<Record<ItemId, string>>;
+    }
+  | { readonly type: "report"; readonly reports: readonly ItemReport[] };
+
+export interface ControllerMessage {
+  readonly type: "delta";
+  /** Items encoded with `encodeItem`. */
+  readonly upserts: readonly string[];
+  readonly removes: readonly ItemId[];
+  readonly synced?: true;
+}
+
+/** The one place where a key leaves the process: towards a pod that has proved to be its Gateway's. */
+export function encodeItem(item: PlanItem): string {
+  return JSON.stringify(item.type === "certificate" ? { ...item, key: item.key.reveal() } : item);
+}
+
+export function decodeItem(text: string): PlanItem {
+  const item = JSON.parse(text) as PlanItem & { key?: unknown };
+  return item.type === "certificate" ? { ...item, key: new PrivateKey(String(item.key)) } : item;
+}
+
+export function digestOf(encoded: string): string {
+  return createHash("sha256").update(encoded).digest("base64url").slice(0, 22);
+}

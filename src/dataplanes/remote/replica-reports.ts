@@ -1,0 +1,52 @@
+import type { ItemId } from "../../plan/plan.ts";
+import type { ItemReport } from "../dataplane.ts";
+
+/**
+ * The fate of items over several replicas: rejected as soon as one replica rejects, programmed as soon as one serves. What was programmed stays so
+ * while no replica is connected: pods go on serving when their controller is away.
+ */
+export class ReplicaReports {
+  readonly #byItem: Map<ItemId, Map<string, ItemReport>> = new Map();
+  readonly #itemsOf: Map<string, Set<ItemId>> = new Map();
+  readonly #told: Map<ItemId, ItemReport> = new Map();
+  #handler: (reports: readonly ItemReport[]) => void = () => {};
+
+  onChange(handler: (reports: readonly ItemReport[]) => void): void {
+    this.#handler = handler;
+  }
+
+  take(replica: string, reports: readonly ItemReport[]): void {
+    const items = this.#itemsOf.get(replica) ?? new Set();
+    this.#itemsOf.set(replica, items);
+    for (const report of reports) {
+      items.add(report.id);
+      const replicas = this.#byItem.get(report.id) ?? new Map<string, ItemReport>();
+      this.#byItem.set(report.id, replicas.set(replica, report));
+    }
+    this.#tell(reports.map(({ id }) => id));
+  }
+
+  /** A replica that has gone says nothing any more; what the others say stands. */
+  forget(replica: string): void {
+    const items = this.#itemsOf.get(replica) ?? new Set();
+    this.#itemsOf.delete(replica);
+    for (const id of items) this.#byItem.get(id)?.delete(replica);
+    this.#tell([...items].filter((id) => (this.#byItem.get(id)?.size ?? 0) > 0));
+  }
+
+  #tell(ids: readonly ItemId[]): void {
+    const changed: ItemReport[] = [];
+    for (const id of new Set(ids)) {
+      const reports = [...(this.#byItem.get(id)?.values() ?? [])];
+      const verdict = reports.find(({ state }) => state === "rejected") ?? reports[0];
+      if (verdict === undefined || same(verdict, this.#told.get(id))) continue;
+      this.#told.set(id, verdict);
+      changed.push(verdict);
+    }
+    if (changed.length > 0) this.#handler(changed);
+  }
+}
+
+function same(a: ItemReport, b: ItemReport | undefined): boolean {
+  return b !== undefined && a.state === b.state && a.reason === b.reason && a.message === b.message;
+}

@@ -1,0 +1,40 @@
+/**
+ * Names and labels of what is made for a Gateway (GEP-1762): `<gateway>-<class>`, in the Gateway's namespace, labelled with both names.
+ * Names that would be longer than Kubernetes allows are cut and carry a digest, so that two long names never meet.
+ */
+import { createHash } from "node:crypto";
+import type { Gateway } from "../api/gateway.ts";
+
+export const GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name";
+export const GATEWAY_CLASS_LABEL = "gateway.networking.k8s.io/gateway-class-name";
+
+/** Service names and label values are DNS labels. */
+const MAX_LABEL = 63;
+
+export function infrastructureName(gateway: Gateway): string {
+  return bounded(`${gateway.metadata.name}-${gateway.spec.gatewayClassName}`.replaceAll(".", "-"));
+}
+
+export function infrastructureLabels(gateway: Gateway): Readonly<Record<string, string>> {
+  return {
+    ...gateway.spec.infrastructure?.labels,
+    [GATEWAY_NAME_LABEL]: bounded(gateway.metadata.name),
+    [GATEWAY_CLASS_LABEL]: bounded(gateway.spec.gatewayClassName),
+    "app.kubernetes.io/name": "mergeway-gateway",
+    "app.kubernetes.io/managed-by": "mergeway",
+  };
+}
+
+/** What a Deployment selects by; must never change for a Gateway, whatever its labels say. */
+export function selectorLabels(gateway: Gateway): Readonly<Record<string, string>> {
+  return {
+    [GATEWAY_NAME_LABEL]: bounded(gateway.metadata.name),
+    "app.kubernetes.io/name": "mergeway-gateway",
+  };
+}
+
+export function bounded(name: string): string {
+  if (name.length <= MAX_LABEL) return name;
+  const digest = createHash("sha256").update(name).digest("hex").slice(0, 8);
+  return `${name.slice(0, MAX_LABEL - 9).replace(/[^a-z0-9]+$/, "")}-${digest}`;
+}

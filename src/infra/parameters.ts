@@ -1,0 +1,18 @@
+import type { Gateway, GatewayClass } from "../api/gateway.ts";
+import type { GatewayParameters, GatewayParametersSpec } from "../api/gateway-parameters.ts";
+import { type Key, keyFor } from "../api/key.ts";
+
+/** The class's parameters are the defaults, the Gateway's own override them field by field (GEP-1867). */
+export function effectiveParameters(
+  gateway: Gateway,
+  gatewayClass: GatewayClass | undefined,
+  find: (key: Key) => GatewayParameters | undefined,
+): GatewayParametersSpec {
+  const classRef = gatewayClass?.spec.parametersRef;
+  const ownRef = gateway.spec.infrastructure?.parametersRef;
+  const defaults =
+    classRef && find(keyFor("GatewayParameters", classRef.namespace ?? "", classRef.name))?.spec;
+  const own =
+    ownRef && find(keyFor("GatewayParameters", gateway.metadata.namespace ?? "", ownRef.name))?.spec;
+  return { ...defaults, ...own };
+}
