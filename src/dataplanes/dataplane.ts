@@ -1,0 +1,34 @@
+import type { ItemId, PlanDelta } from "../plan/plan.ts";
+
+/**
+ * What every data plane is: plan deltas go in, the fate of items comes out.
+ *
+ * A data plane never judges tenants' content by throwing: whatever it cannot serve it rejects, item by item, and goes on with the rest.
+ */
+export interface DataPlane {
+  /** Names of the conformance features that it really serves. */
+  readonly features: ReadonlySet<string>;
+
+  /** Costs what the delta costs, not what exists. Takes effect for the next connection or request. */
+  apply(delta: PlanDelta): void;
+
+  /** Called with every change of an item's fate. Only ports, listeners and certificates are reported. */
+  onReport(handler: (reports: readonly ItemReport[]) => void): void;
+
+  /** Stops accepting, lets what is in flight finish within the limit, then closes everything. */
+  close(options?: CloseOptions): Promise<void>;
+}
+
+export interface ItemReport {
+  readonly id: ItemId;
+  readonly state: "programmed" | "rejected";
+  /** A short CamelCase word, for example `PortUnavailable`; only of rejected items. */
+  readonly reason?: string;
+  /** For people; names nothing but the item's own content. */
+  readonly message?: string;
+}
+
+export interface CloseOptions {
+  /** How long requests in flight may take to finish. */
+  readonly graceMs?: number;
+}

@@ -1,0 +1,217 @@
+/**
+ * One request to one backend: attempts, timeouts, and the answer on its way back.
+ *
+ * - `requestMs` bounds everything, `backendRequestMs` each attempt; both end in 504, or in a cut-off answer if it had begun.
+ * - The route's retry policy covers its codes, failed connections, resets and timed-out attempts. Without one, a request of which nothing was
+ *   sent goes to the next endpoint, and one that is safe to repeat gets a second try after a reset: a kept-alive connection may have been closed
+ *   by the backend at the very moment of its reuse.
+ * - A body that is no longer complete in memory is never sent again.
+ */
+
+import type { Duplex } from "node:stream";
+import type { BackendItem, Endpoint } from "../../../plan/backend.ts";
+import type { ForwardAction, WeightedBackend } from "../../../plan/rule.ts";
+import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler } from "../upstream/upstream.ts";
+import { addCorsHeaders } from "./cors.ts";
+import { applyEdits } from "./edit-headers.ts";
+import type { HeaderFields } from "./header-fields.ts";
+import { removeHopByHop } from "./hop-by-hop.ts";
+import { replyLocally } from "./local-reply.ts";
+import type { RequestBody } from "./request-body.ts";
+import type { RoutedRequest } from "./routed-request.ts";
+import type { Serving } from "./serve-request.ts";
+import type { RequestHead } from "./upstream-request.ts";
+
+/** Tries beyond the route's own policy. */
+const IMPLICIT_TRIES = 3;
+const DEFAULT_BACKOFF_MS = 25;
+const MAX_BACKOFF_MS = 10_000;
+
+export interface ForwardingParts {
+  readonly request: RoutedRequest;
+  readonly action: ForwardAction;
+  readonly entry: WeightedBackend;
+  readonly backend: BackendItem;
+  readonly head: RequestHead;
+  readonly body: RequestBody | undefined;
+}
+
+const failures: Readonly<
+  Record<UpstreamFailure["kind"], readonly [status: number, reason: string, message: string]>
+> = {
+  connect: [503, "BackendUnreachable", "the backend cannot be reached"],
+  reset: [502, "BackendReset", "the backend broke off"],
+  timeout: [504, "BackendTimeout", "the backend did not answer in time"],
+  invalid: [500, "InvalidRequest", "the request cannot be passed on"],
+};
+
+export class Forwarding implements UpstreamHandler {
+  readonly #serving: Serving;
+  readonly #parts: ForwardingParts;
+  readonly #endpoints: readonly Endpoint[];
+  #call: UpstreamCall | undefined;
+  #tries = 0;
+  #retries = 0;
+  #over = false;
+  #requestTimer: NodeJS.Timeout | undefined;
+  #attemptTimer: NodeJS.Timeout | undefined;
+  #backoffTimer: NodeJS.Timeout | undefined;
+
+  constructor(serving: Serving, parts: ForwardingParts) {
+    this.#serving = serving;
+    this.#parts = parts;
+    this.#endpoints = serving.upstreams.order(parts.backend);
+  }
+
+  start(): void {
+    const { request, action, body } = this.#parts;
+    const { requestMs } = action.timeouts;
+    if (requestMs !== undefined && requestMs > 0) {
+      this.#requestTimer = setTimeout(
+        () => this.#fail(504, "RequestTimeout", "the request took too long"),
+        requestMs,
+      );
+    }
+    body?.onRefused((refusal) => {
+      if (refusal === "large") this.#fail(413, "BodyTooLarge", "the request body is too large");
+      else this.#fail(408, "SlowBody", "the request body came too slowly");
+    });
+    request.exchange.onClose(() => this.#stop());
+    this.#attempt();
+  }
+
+  onAnswer(status: number, headers: HeaderFields): void {
+    if (this.#parts.action.retry?.codes.includes(status) === true && this.#mayRetry()) {
+      this.#call?.cancel();
+      this.#retry();
+      return;
+    }
+    const { request, body } = this.#parts;
+    body?.forget();
+    this.#finishHead(headers);
+    const { exchange } = request;
+    try {
+      exchange.answer(status, headers, mayHaveBody(exchange.method, status));
+    } catch {
+      // A header of the backend, or one that the route adds, that cannot be sent.
+      this.#fail(502, "InvalidAnswer", "the answer of the backend cannot be passed on");
+    }
+  }
+
+  onData(chunk: Buffer, flow: Flow): void {
+    const { exchange } = this.#parts.request;
+    if (exchange.write(chunk)) return;
+    flow.pause();
+    exchange.onDrain(() => flow.resume());
+  }
+
+  onEnd(trailers: HeaderFields | undefined): void {
+    this.#call = undefined;
+    this.#parts.body?.close();
+    const { exchange } = this.#parts.request;
+    if (mayHaveBody(exchange.method, exchange.status)) exchange.end(trailers);
+    this.#clearTimers();
+  }
+
+  onSwitch(headers: HeaderFields, stream: Duplex): void {
+    this.#call = undefined;
+    this.#clearTimers();
+    removeHopByHop(headers);
+    this.#parts.request.exchange.switchProtocols(headers, stream);
+  }
+
+  onFailure(failure: UpstreamFailure): void {
+    this.#call = undefined;
+    clearTimeout(this.#attemptTimer);
+    if (this.#over) return;
+    const unanswered = this.#parts.request.exchange.status === 0 && failure.kind !== "invalid";
+    if (unanswered && this.#mayRetry()) this.#retry();
+    else if (unanswered && this.#mayTryAnother(failure)) this.#attempt();
+    else this.#fail(...failures[failure.kind]);
+  }
+
+  #attempt(): void {
+    const { backend, head, body, request, action } = this.#parts;
+    const endpoint = this.#endpoints[this.#tries % this.#endpoints.length];
+    if (endpoint === undefined || this.#over) return;
+    this.#tries++;
+    request.endpoint = `${endpoint.address}:${endpoint.port}`;
+    const upstream = this.#serving.upstreams.to(backend, endpoint, head.protocol);
+    const { backendRequestMs } = action.timeouts;
+    if (backendRequestMs !== undefined && backendRequestMs > 0) {
+      this.#attemptTimer = setTimeout(() => this.#onAttemptTimeout(), backendRequestMs);
+    }
+    const call = upstream.send(
+      {
+        ...head,
+        scheme: backend.tls === undefined ? "http" : "https",
+        body: body?.open(),
+        trailers: () => request.exchange.trailers(),
+      },
+      this,
+    );
+    // A request that fails at once has gone on to its next attempt, or is over, before `send` returns.
+    if (!this.#over && this.#call === undefined) this.#call = call;
+  }
+
+  #onAttemptTimeout(): void {
+    this.#call?.cancel();
+    this.onFailure({ kind: "timeout", message: "the attempt took too long" });
+  }
+
+  #mayRetry(): boolean {
+    const { action, body } = this.#parts;
+    return this.#retries < (action.retry?.attempts ?? 0) && (body?.replayable ?? true);
+  }
+
+  #retry(): void {
+    clearTimeout(this.#attemptTimer);
+    this.#call = undefined;
+    const base = this.#parts.action.retry?.backoffMs ?? DEFAULT_BACKOFF_MS;
+    const wait = Math.min(base * 2 ** this.#retries, Math.max(base, MAX_BACKOFF_MS));
+    this.#retries++;
+    this.#backoffTimer = setTimeout(() => this.#attempt(), wait);
+  }
+
+  #mayTryAnother(failure: UpstreamFailure): boolean {
+    const { body, request } = this.#parts;
+    if (body !== undefined && !body.replayable) return false;
+    if (failure.kind === "connect") return this.#tries < Math.min(this.#endpoints.length, IMPLICIT_TRIES);
+    const safe = request.method === "GET" || request.method === "HEAD" || request.method === "OPTIONS";
+    return failure.kind === "reset" && safe && body === undefined && this.#tries === 1;
+  }
+
+  #finishHead(headers: HeaderFields): void {
+    const { action, entry, request } = this.#parts;
+    removeHopByHop(headers);
+    applyEdits(headers, action.filters.responseHeaders);
+    applyEdits(headers, entry.filters.responseHeaders);
+    const { cors } = action.filters;
+    if (cors !== undefined) addCorsHeaders(headers, cors, request.headers.get("origin"));
+  }
+
+  #fail(status: number, reason: string, message: string): void {
+    if (this.#over) return;
+    this.#stop();
+    replyLocally(this.#parts.request, status, { reason, message });
+  }
+
+  /** The client has its answer, or has gone. */
+  #stop(): void {
+    this.#over = true;
+    this.#clearTimers();
+    this.#call?.cancel();
+    this.#call = undefined;
+    this.#parts.body?.close();
+  }
+
+  #clearTimers(): void {
+    clearTimeout(this.#requestTimer);
+    clearTimeout(this.#attemptTimer);
+    clearTimeout(this.#backoffTimer);
+  }
+}
+
+function mayHaveBody(method: string, status: number): boolean {
+  return method !== "HEAD" && status !== 204 && status !== 304;
+}

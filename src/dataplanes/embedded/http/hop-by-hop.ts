@@ -1,0 +1,41 @@
+import type { HeaderFields } from "./header-fields.ts";
+
+/**
+ * Fields that belong to one connection and never pass a proxy (RFC 9110 7.6.1), and those that `Connection` names.
+ * `te: trailers` is the one exception, which gRPC needs: a caller puts it back where the next hop is HTTP/2.
+ */
+const hopByHop: ReadonlySet<string> = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+  "http2-settings",
+]);
+
+/** Naming one of these in `Connection` must not take them away from the backend: it would change what was routed on. */
+const endToEnd: ReadonlySet<string> = new Set([
+  "host",
+  "content-length",
+  "content-type",
+  "authorization",
+  "cookie",
+]);
+
+export function removeHopByHop(headers: HeaderFields): void {
+  const named = headers.get("connection");
+  if (named === undefined || /^(?:keep-alive|close)$/i.test(named)) {
+    headers.removeAll((name) => hopByHop.has(name));
+    return;
+  }
+  const listed = new Set(named.split(",").map((name) => name.trim().toLowerCase()));
+  headers.removeAll((name) => hopByHop.has(name) || (listed.has(name) && !isProtected(name)));
+}
+
+function isProtected(name: string): boolean {
+  return endToEnd.has(name) || name.startsWith("x-forwarded-");
+}

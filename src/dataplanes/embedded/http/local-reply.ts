@@ -1,0 +1,59 @@
+import type { Exchange } from "./exchange.ts";
+import { HeaderFields } from "./header-fields.ts";
+import type { RoutedRequest } from "./routed-request.ts";
+
+/** What a gRPC client makes of an HTTP status, said in its own words so that every client library agrees. */
+const grpcStatus: ReadonlyMap<number, number> = new Map([
+  [400, 13],
+  [401, 16],
+  [403, 7],
+  [404, 12],
+  [429, 14],
+  [502, 14],
+  [503, 14],
+  [504, 14],
+]);
+
+/** An answer of this proxy itself; nothing if one is already under way, then the answer is cut off instead. */
+export function replyLocally(request: RoutedRequest, status: number, reply: LocalReply): void {
+  request.reason = reply.reason;
+  const { exchange } = request;
+  if (exchange.status !== 0) exchange.abort();
+  else if (isGrpc(exchange.headers)) replyGrpc(exchange, status, reply);
+  else replyText(exchange, status, reply.message);
+}
+
+export interface LocalReply {
+  /** A short CamelCase word for logs and metrics. */
+  readonly reason: string;
+  /** For the client; names nothing that the client did not send. */
+  readonly message: string;
+}
+
+export function replyText(exchange: Exchange, status: number, message: string): void {
+  const body = Buffer.from(`${message}\n`);
+  exchange.answer(
+    status,
+    new HeaderFields(["content-type", "text/plain; charset=utf-8", "content-length", String(body.length)]),
+    true,
+  );
+  if (exchange.method !== "HEAD") exchange.write(body);
+  exchange.end();
+}
+
+function replyGrpc(exchange: Exchange, status: number, reply: LocalReply): void {
+  const headers = new HeaderFields([
+    "content-type",
+    "application/grpc",
+    "grpc-status",
+    String(grpcStatus.get(status) ?? 2),
+    "grpc-message",
+    encodeURIComponent(reply.message),
+  ]);
+  exchange.answer(200, headers, false);
+}
+
+export function isGrpc(headers: HeaderFields): boolean {
+  const type = headers.get("content-type");
+  return type !== undefined && /^application\/grpc(?:$|[+;])/i.test(type);
+}

@@ -1,0 +1,197 @@
+import { Readable } from "node:stream";
+
+/**
+ * A request body that is read once from the client and can be given to several readers:
+ * one attempt after the other (a retry starts again from what was kept), and mirrors beside it.
+ *
+ * The pace is the current attempt's. A mirror that falls behind by more than the bound is cut off, and a body longer than the
+ * bound can no longer be retried: memory per request stays bounded.
+ */
+export class RequestBody {
+  readonly #source: Readable;
+  readonly #options: RequestBodyOptions;
+  readonly #mirrors: Set<BodyReader> = new Set();
+  #reader: BodyReader | undefined;
+  #kept: Buffer[] | undefined;
+  #keptBytes = 0;
+  #ended = false;
+  #failure: Error | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  #onRefused: ((refusal: BodyRefusal) => void) | undefined;
+  bytes = 0;
+
+  constructor(source: Readable, options: RequestBodyOptions) {
+    this.#source = source;
+    this.#options = options;
+    this.#kept = options.keepBytes > 0 ? [] : undefined;
+    source.on("data", (chunk: Buffer) => this.#onData(chunk));
+    source.pause();
+    source.once("end", () => this.#onEnd());
+    source.once("error", (error: Error) => this.#fail(error));
+    source.once("close", () => this.#fail(new Error("the client left before its body was complete")));
+  }
+
+  /** Nothing of the body is lost yet: another attempt can have all of it. */
+  get replayable(): boolean {
+    return this.#kept !== undefined || this.bytes === 0;
+  }
+
+  get complete(): boolean {
+    return this.#ended;
+  }
+
+  /** The body from its beginning, at this reader's pace; the reader before gets no more. */
+  open(): Readable {
+    const before = this.#reader;
+    this.#reader = undefined;
+    before?.destroy();
+    const reader = new BodyReader(
+      () => this.#pull(),
+      () => this.#release(reader),
+    );
+    this.#reader = reader;
+    for (const chunk of this.#kept ?? []) reader.push(chunk);
+    if (this.#failure !== undefined) reader.destroy(this.#failure);
+    else if (this.#ended) reader.push(null);
+    return reader;
+  }
+
+  /** A copy at the attempt's pace; must be taken before the first byte is read. */
+  mirror(): Readable {
+    const mirror: BodyReader = new BodyReader(ignore, () => this.#mirrors.delete(mirror));
+    mirror.on("error", ignore);
+    this.#mirrors.add(mirror);
+    return mirror;
+  }
+
+  /** The body is longer or slower than the limits allow: nobody gets the rest of it. */
+  onRefused(handler: (refusal: BodyRefusal) => void): void {
+    this.#onRefused = handler;
+  }
+
+  /** Nobody wants any more of it; what still comes is dropped. */
+  close(): void {
+    this.#fail(new Error("the body is not wanted any more"));
+  }
+
+  /** No retry will ask for the beginning again. */
+  forget(): void {
+    this.#kept = undefined;
+  }
+
+  #pull(): void {
+    if (this.#ended || this.#failure !== undefined) return;
+    this.#options.onWanted();
+    this.#armIdle();
+    this.#source.resume();
+  }
+
+  #release(reader: BodyReader): void {
+    if (this.#reader !== reader) return;
+    this.#reader = undefined;
+    this.#disarmIdle();
+    if (!this.#ended) this.#source.pause();
+  }
+
+  #onData(chunk: Buffer): void {
+    if (this.#failure !== undefined) return;
+    this.bytes += chunk.length;
+    this.#options.onData(chunk.length);
+    if (this.#options.maxBytes > 0 && this.bytes > this.#options.maxBytes) {
+      this.#source.pause();
+      this.#refuse("large");
+      return;
+    }
+    this.#keep(chunk);
+    for (const mirror of this.#mirrors) {
+      if (mirror.readableLength > this.#options.mirrorBytes)
+        mirror.destroy(new Error("the mirror is too slow"));
+      else mirror.push(chunk);
+    }
+    if (this.#reader?.push(chunk)) this.#armIdle();
+    else {
+      this.#disarmIdle();
+      this.#source.pause();
+    }
+  }
+
+  #keep(chunk: Buffer): void {
+    if (this.#kept === undefined) return;
+    this.#keptBytes += chunk.length;
+    if (this.#keptBytes > this.#options.keepBytes) this.#kept = undefined;
+    else this.#kept.push(chunk);
+  }
+
+  #onEnd(): void {
+    this.#disarmIdle();
+    this.#ended = true;
+    this.#reader?.push(null);
+    for (const mirror of this.#mirrors) mirror.push(null);
+  }
+
+  #refuse(refusal: BodyRefusal): void {
+    this.#onRefused?.(refusal);
+    this.close();
+  }
+
+  #fail(error: Error): void {
+    if (this.#failure !== undefined) return;
+    this.#disarmIdle();
+    this.#kept = undefined;
+    if (this.#ended) return;
+    this.#failure = error;
+    const reader = this.#reader;
+    this.#reader = undefined;
+    reader?.destroy(error);
+    for (const mirror of this.#mirrors) mirror.destroy(error);
+  }
+
+  #armIdle(): void {
+    if (this.#options.idleMs === 0) return;
+    if (this.#idle !== undefined) {
+      this.#idle.refresh();
+      return;
+    }
+    this.#idle = setTimeout(() => this.#refuse("slow"), this.#options.idleMs);
+  }
+
+  #disarmIdle(): void {
+    clearTimeout(this.#idle);
+    this.#idle = undefined;
+  }
+}
+
+export type BodyRefusal = "large" | "slow";
+
+export interface RequestBodyOptions {
+  readonly maxBytes: number;
+  readonly keepBytes: number;
+  readonly mirrorBytes: number;
+  readonly idleMs: number;
+  /** Somebody reads: a client that waits for 100 Continue may go on. */
+  readonly onWanted: () => void;
+  readonly onData: (bytes: number) => void;
+}
+
+class BodyReader extends Readable {
+  readonly #pull: () => void;
+  readonly #release: () => void;
+
+  constructor(pull: () => void, release: () => void) {
+    super();
+    this.#pull = pull;
+    this.#release = release;
+    this.on("error", ignore);
+  }
+
+  override _read(): void {
+    this.#pull();
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#release();
+    callback(error);
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,71 @@
+import { performance } from "node:perf_hooks";
+import type { RequestView } from "../../../matching/request.ts";
+import type { ListenerItem } from "../../../plan/plan.ts";
+import type { Rule } from "../../../plan/rule.ts";
+import type { RequestRecord } from "../options.ts";
+import type { Exchange } from "./exchange.ts";
+import type { HeaderFields } from "./header-fields.ts";
+
+/** One request on its way: what was asked, what was decided, what came of it. */
+export class RoutedRequest implements RequestView {
+  readonly exchange: Exchange;
+  readonly method: string;
+  readonly authority: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers: HeaderFields;
+  readonly requestId: string;
+  readonly #started: number = performance.now();
+  listener: ListenerItem | undefined;
+  rule: Rule | undefined;
+  hostname: string | undefined;
+  backend: string | undefined;
+  endpoint: string | undefined;
+  reason: string | undefined;
+  bytesReceived = 0;
+
+  constructor(exchange: Exchange, target: TargetParts, requestId: string) {
+    this.exchange = exchange;
+    this.method = exchange.method;
+    this.headers = exchange.headers;
+    this.authority = target.authority;
+    this.path = target.path;
+    this.query = target.query;
+    this.requestId = requestId;
+  }
+
+  header(name: string): string | undefined {
+    return name === "host" ? this.authority : this.headers.get(name);
+  }
+
+  toRecord(): RequestRecord {
+    const { exchange, listener, rule, hostname, backend, endpoint, reason } = this;
+    const durationMs = performance.now() - this.#started;
+    return {
+      time: Date.now() - durationMs,
+      client: exchange.connection.client,
+      protocol: exchange.protocol,
+      method: this.method,
+      authority: this.authority,
+      path: this.path,
+      requestId: this.requestId,
+      port: exchange.connection.port.port,
+      ...(listener === undefined ? {} : { listener: listener.id }),
+      ...(hostname === undefined ? {} : { hostname }),
+      ...(rule === undefined ? {} : { route: rule.origin }),
+      ...(backend === undefined ? {} : { backend }),
+      ...(endpoint === undefined ? {} : { endpoint }),
+      ...(reason === undefined ? {} : { reason }),
+      status: exchange.status,
+      bytesReceived: this.bytesReceived,
+      bytesSent: exchange.bytesSent,
+      durationMs,
+    };
+  }
+}
+
+export interface TargetParts {
+  readonly authority: string;
+  readonly path: string;
+  readonly query: string;
+}

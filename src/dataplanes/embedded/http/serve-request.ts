@@ -1,0 +1,117 @@
+/**
+ * The way of a request through the embedded data plane. Each step either answers and ends the way, or hands on to the next.
+ */
+
+import { randomUUID } from "node:crypto";
+import type { RoutingTable } from "../../../matching/routing-table.ts";
+import type { Limits, RequestRecord } from "../options.ts";
+import type { Upstreams } from "../upstream/upstreams.ts";
+import type { Exchange } from "./exchange.ts";
+import { forward } from "./forward.ts";
+import { replyLocally, replyText } from "./local-reply.ts";
+import { redirect } from "./redirect.ts";
+import { parseTarget } from "./request-target.ts";
+import { RoutedRequest } from "./routed-request.ts";
+
+/** What serving needs besides the request. */
+export interface Serving {
+  readonly table: RoutingTable;
+  readonly upstreams: Upstreams;
+  readonly limits: Limits;
+  readonly trustedHops: number;
+  readonly onRequestEnd: ((record: RequestRecord) => void) | undefined;
+}
+
+export function serveRequest(serving: Serving, exchange: Exchange): void {
+  exchange.connection.active++;
+  const request = read(serving, exchange);
+  exchange.onClose(() => finish(serving, exchange, request));
+  if (request === undefined) return;
+  if (!admit(serving, request)) return;
+  if (!match(serving, request)) return;
+  act(serving, request);
+}
+
+/** Reads the request strictly; what is ambiguous is refused before anybody routes on it. */
+function read(serving: Serving, exchange: Exchange): RoutedRequest | undefined {
+  const { limits } = serving;
+  if (exchange.invalid !== undefined) return refuse(exchange, 400, exchange.invalid);
+  if (exchange.method === "CONNECT") return refuse(exchange, 405, "CONNECT is not served");
+  if (exchange.headers.count > limits.headerCount) return refuse(exchange, 431, "too many header fields");
+  const target = parseTarget(exchange.target);
+  if ("invalid" in target) return refuse(exchange, 400, target.invalid);
+  const authority = target.authority ?? exchange.authority;
+  if (authority === undefined) return refuse(exchange, 400, "there is no host");
+  const { path, query } = target;
+  return new RoutedRequest(exchange, { authority, path, query }, requestIdOf(exchange));
+}
+
+/** Which listener the request belongs to: isolation, 404, 421. */
+function admit(serving: Serving, request: RoutedRequest): boolean {
+  const { connection } = request.exchange;
+  const admission =
+    connection.listener === undefined
+      ? serving.table.admitHttp(connection.port.id, request.authority)
+      : serving.table.admitHttps(connection.listener, request.authority);
+  if ("listener" in admission) {
+    request.listener = admission.listener;
+    return true;
+  }
+  if (admission.status === 421) {
+    replyLocally(request, 421, {
+      reason: "Misdirected",
+      message: "this connection does not serve that host; open another one for it",
+    });
+  } else replyLocally(request, 404, { reason: "NoListener", message: "no listener for this host" });
+  return false;
+}
+
+function match(serving: Serving, request: RoutedRequest): boolean {
+  const listener = request.listener?.id ?? "";
+  const rule = serving.table.matchRule(listener, request.authority, request);
+  if (rule === undefined) {
+    replyLocally(request, 404, { reason: "NoRoute", message: "no route for this request" });
+    return false;
+  }
+  request.rule = rule;
+  return true;
+}
+
+function act(serving: Serving, request: RoutedRequest): void {
+  const action = request.rule?.action;
+  if (action?.type === "forward") forward(serving, request, action);
+  else if (action?.type === "redirect") redirect(request, action);
+  else if (action?.type === "respond") {
+    replyLocally(request, action.status, { reason: "RouteInvalid", message: action.reason });
+  }
+}
+
+function finish(serving: Serving, exchange: Exchange, request: RoutedRequest | undefined): void {
+  exchange.connection.requestEnded();
+  if (request === undefined || serving.onRequestEnd === undefined) return;
+  request.hostname = hostnamePattern(serving, request);
+  serving.onRequestEnd(request.toRecord());
+}
+
+/** The plan's own pattern: a label that no client can invent. */
+function hostnamePattern(serving: Serving, request: RoutedRequest): string | undefined {
+  const { listener, rule, authority } = request;
+  if (listener === undefined) return undefined;
+  if (rule !== undefined) {
+    for (const host of serving.table.hostsFor(listener.id, authority)) {
+      if (host.rules.includes(rule)) return host.hostname;
+    }
+  }
+  return listener.hostname;
+}
+
+function refuse(exchange: Exchange, status: number, message: string): undefined {
+  replyText(exchange, status, message);
+  return undefined;
+}
+
+/** A client's own id is kept when it is harmless, so that it can follow its request. */
+function requestIdOf(exchange: Exchange): string {
+  const given = exchange.headers.get("x-request-id");
+  return given !== undefined && /^[A-Za-z0-9._~:=+/-]{1,128}$/.test(given) ? given : randomUUID();
+}

@@ -1,0 +1,59 @@
+import { editPath } from "../../../matching/rewrite.ts";
+import type { BackendItem } from "../../../plan/backend.ts";
+import type { ForwardAction, WeightedBackend } from "../../../plan/rule.ts";
+import { applyEdits } from "./edit-headers.ts";
+import { addForwardedHeaders } from "./forwarded-headers.ts";
+import type { HeaderFields } from "./header-fields.ts";
+import { removeHopByHop } from "./hop-by-hop.ts";
+import { isGrpc } from "./local-reply.ts";
+import type { RoutedRequest } from "./routed-request.ts";
+
+/** What the backend gets to see, without the body. */
+export interface RequestHead {
+  readonly method: string;
+  readonly path: string;
+  readonly authority: string;
+  readonly headers: HeaderFields;
+  readonly websocket: boolean;
+  readonly protocol: "h1" | "h2";
+}
+
+/** Filters of the rule come first, then those of the chosen backend. */
+export function buildHead(
+  request: RoutedRequest,
+  action: ForwardAction,
+  chosen: { readonly entry: WeightedBackend; readonly backend: BackendItem; readonly trustedHops: number },
+): RequestHead {
+  const { entry, backend } = chosen;
+  const { exchange } = request;
+  const protocol = protocolOf(request, backend);
+  const headers = request.headers.copy();
+  const wantsTrailers = protocol === "h2" && /(?:^|,)\s*trailers\s*(?:,|;|$)/i.test(headers.get("te") ?? "");
+  removeHopByHop(headers);
+  headers.remove("expect");
+  if (wantsTrailers) headers.set("te", "trailers");
+  addForwardedHeaders(headers, request, chosen.trustedHops);
+  applyEdits(headers, action.filters.requestHeaders);
+  applyEdits(headers, entry.filters.requestHeaders);
+
+  const edited = headers.get("host");
+  headers.remove("host");
+  // Only one of the two may rewrite the prefix: after the rule has, the matched prefix is gone.
+  const edit = action.filters.rewrite?.path ?? entry.filters.rewrite?.path;
+  const path = edit === undefined ? request.path : editPath(request.path, edit, request.rule?.match.path);
+  return {
+    method: request.method,
+    path: request.query === "" ? path : `${path}?${request.query}`,
+    authority:
+      entry.filters.rewrite?.hostname ?? action.filters.rewrite?.hostname ?? edited ?? request.authority,
+    headers,
+    websocket: exchange.websocket,
+    protocol,
+  };
+}
+
+function protocolOf(request: RoutedRequest, backend: BackendItem): "h1" | "h2" {
+  if (request.exchange.websocket || backend.protocol === "websocket") return "h1";
+  if (backend.protocol === "h2c" || request.rule?.origin.kind === "GRPCRoute") return "h2";
+  return isGrpc(request.headers) ? "h2" : "h1";
+}

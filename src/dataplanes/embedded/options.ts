@@ -1,0 +1,102 @@
+import type { RuleOrigin } from "../../plan/rule.ts";
+
+export interface EmbeddedOptions {
+  readonly bind: BindOptions;
+  /** Threads that serve; 0 serves in the calling thread, "auto" takes one per core. */
+  readonly workers?: number | "auto";
+  readonly limits?: Partial<Limits>;
+  /** Proxies in front whose X-Forwarded-* headers are believed, counted from this one outwards; 0 believes nobody. */
+  readonly trustedHops?: number;
+  /** Called once per request, after its last byte. The one hook for access logs and for metrics. */
+  readonly onRequestEnd?: (record: RequestRecord) => void;
+  /** Aborting closes at once, without grace. */
+  readonly signal?: AbortSignal;
+}
+
+export interface BindOptions {
+  readonly address: string;
+  /** Where a Gateway's port is really opened; by default where it says. */
+  readonly portMap?: (port: number) => number;
+}
+
+/** Bounds of one thread. Times are in milliseconds; 0 means no bound. */
+export interface Limits {
+  readonly maxConnections: number;
+  readonly headerBytes: number;
+  readonly headerCount: number;
+  readonly bodyBytes: number;
+  /** From the first byte of a connection or request to the end of its header, and for a TLS handshake. */
+  readonly headerTimeoutMs: number;
+  /** Between two pieces of a request body. */
+  readonly bodyIdleTimeoutMs: number;
+  /** For a whole request to arrive. */
+  readonly requestTimeoutMs: number;
+  /** Between two requests of a connection. */
+  readonly keepAliveTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  /** Until the backend's response header, unless the route says otherwise. */
+  readonly backendResponseTimeoutMs: number;
+  /** Between two pieces of a backend's response. */
+  readonly backendIdleTimeoutMs: number;
+  /** Of TLS and TCP streams without a byte in either direction. */
+  readonly streamIdleTimeoutMs: number;
+  readonly udpIdleTimeoutMs: number;
+  readonly connectionsPerEndpoint: number;
+  readonly concurrentStreams: number;
+  /** Streams that an HTTP/2 client may give up on, pings and settings it may send, each within ten seconds. */
+  readonly streamResets: number;
+  readonly pings: number;
+  readonly settings: number;
+  readonly secureContexts: number;
+  /** Of a request body, kept for a retry or for a mirror that is slower than the backend. */
+  readonly replayBytes: number;
+}
+
+export const defaultLimits: Limits = {
+  maxConnections: 20_000,
+  headerBytes: 60 * 1024,
+  headerCount: 128,
+  bodyBytes: 0,
+  headerTimeoutMs: 10_000,
+  bodyIdleTimeoutMs: 30_000,
+  requestTimeoutMs: 0,
+  keepAliveTimeoutMs: 60_000,
+  connectTimeoutMs: 5_000,
+  backendResponseTimeoutMs: 60_000,
+  backendIdleTimeoutMs: 300_000,
+  streamIdleTimeoutMs: 3_600_000,
+  udpIdleTimeoutMs: 60_000,
+  connectionsPerEndpoint: 1_024,
+  concurrentStreams: 128,
+  streamResets: 200,
+  pings: 100,
+  settings: 50,
+  secureContexts: 4_096,
+  replayBytes: 64 * 1024,
+};
+
+/** One request, for the access log and for metrics. Labels of metrics: `hostname`, a pattern of the plan, never the client's words. */
+export interface RequestRecord {
+  /** Milliseconds since the epoch, at the request's header. */
+  readonly time: number;
+  readonly client: string;
+  readonly protocol: "HTTP/1.0" | "HTTP/1.1" | "HTTP/2";
+  readonly method: string;
+  readonly authority: string;
+  readonly path: string;
+  readonly requestId: string;
+  readonly port: number;
+  readonly listener?: string;
+  /** The pattern of the host that served, or of the listener that had none. */
+  readonly hostname?: string;
+  readonly route?: RuleOrigin;
+  readonly backend?: string;
+  readonly endpoint?: string;
+  /** 0 when the client left before there was one. */
+  readonly status: number;
+  readonly bytesReceived: number;
+  readonly bytesSent: number;
+  readonly durationMs: number;
+  /** Why this proxy itself answered, when it did. */
+  readonly reason?: string;
+}

@@ -1,0 +1,99 @@
+import type { ItemId, PlanDelta, PortItem } from "../../../plan/plan.ts";
+import type { Binding } from "../streams/tcp-port.ts";
+import type { PortServer } from "./port-server.ts";
+
+const FIRST_RETRY_MS = 250;
+const LAST_RETRY_MS = 10_000;
+
+export interface PortsOptions {
+  readonly bindingOf: (port: PortItem) => Binding;
+  readonly create: (port: PortItem) => PortServer;
+  readonly onFate: (port: ItemId, fate: PortFate) => void;
+}
+
+export type PortFate = { readonly bound: true } | { readonly bound: false; readonly message: string };
+
+/** The open ports of one thread. One that cannot be bound is tried again and again, and keeps nothing else waiting. */
+export class Ports {
+  readonly #options: PortsOptions;
+  readonly #open: Map<ItemId, OpenPort> = new Map();
+
+  constructor(options: PortsOptions) {
+    this.#options = options;
+  }
+
+  apply(delta: PlanDelta): void {
+    for (const id of delta.removes) this.#close(id);
+    for (const item of delta.upserts) {
+      if (item.type !== "port") continue;
+      const open = this.#open.get(item.id);
+      if (open !== undefined && samePlace(open.item, item)) continue;
+      this.#close(item.id);
+      this.#open.set(item.id, new OpenPort(item, this.#options));
+    }
+    for (const port of this.#open.values()) port.server.reconcile?.();
+  }
+
+  async drain(graceMs: number): Promise<void> {
+    const open = [...this.#open.values()];
+    this.#open.clear();
+    for (const port of open) port.stop();
+    await Promise.all(open.map((port) => port.server.drain(graceMs)));
+  }
+
+  /** Streams of a removed port end by themselves or with the process: nothing takes them away from their clients. */
+  #close(id: ItemId): void {
+    this.#open.get(id)?.stop();
+    this.#open.delete(id);
+  }
+}
+
+class OpenPort {
+  readonly item: PortItem;
+  readonly #options: PortsOptions;
+  server: PortServer;
+  #retry: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  constructor(item: PortItem, options: PortsOptions) {
+    this.item = item;
+    this.#options = options;
+    this.server = options.create(item);
+    this.#bind(FIRST_RETRY_MS);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#retry);
+    this.server.stop();
+  }
+
+  #bind(retryMs: number): void {
+    const binding = this.#options.bindingOf(this.item);
+    this.server.listen(binding).then(
+      () => {
+        if (this.#stopped) this.server.stop();
+        else this.#options.onFate(this.item.id, { bound: true });
+      },
+      (error: NodeJS.ErrnoException) => {
+        if (this.#stopped) return;
+        this.#options.onFate(this.item.id, { bound: false, message: explain(error, binding.port) });
+        this.#retry = setTimeout(() => {
+          this.server = this.#options.create(this.item);
+          this.#bind(Math.min(retryMs * 2, LAST_RETRY_MS));
+        }, retryMs);
+      },
+    );
+  }
+}
+
+function samePlace(a: PortItem, b: PortItem): boolean {
+  return a.port === b.port && a.protocol === b.protocol && a.transport === b.transport;
+}
+
+function explain(error: NodeJS.ErrnoException, port: number): string {
+  if (error.code === "EADDRINUSE") return `port ${port} is already in use by another program`;
+  if (error.code === "EACCES") return `the process is not allowed to open port ${port}`;
+  if (error.code === "EADDRNOTAVAIL") return `the address to bind port ${port} to is not one of this machine`;
+  return `port ${port} cannot be opened: ${error.code ?? error.message}`;
+}

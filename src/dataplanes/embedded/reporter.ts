@@ -1,0 +1,151 @@
+/**
+ * What becomes of ports, listeners and certificates. Every upsert is answered by a report, and so is every later change.
+ *
+ * - A port is programmed when it is open, rejected while it cannot be opened.
+ * - A certificate is programmed when its chain and key can be read and belong together.
+ * - A listener shares its port's fate; one that terminates TLS also needs at least one programmed certificate.
+ */
+
+import type { RoutingTable } from "../../matching/routing-table.ts";
+import type { ItemId, ListenerItem, PlanDelta } from "../../plan/plan.ts";
+import type { ItemReport } from "../dataplane.ts";
+import { checkCertificate } from "./check-certificate.ts";
+import type { PortFate } from "./ports/ports.ts";
+
+/** Checking thousands of certificates must not keep the thread from serving. */
+const CERTIFICATES_PER_TURN = 16;
+
+export class Reporter {
+  readonly #table: RoutingTable;
+  readonly #ports: Map<ItemId, PortFate> = new Map();
+  readonly #certificates: Map<ItemId, { readonly problem: string | undefined }> = new Map();
+  readonly #users: Map<ItemId, Set<ItemId>> = new Map();
+  readonly #unchecked: Set<ItemId> = new Set();
+  readonly #changed: Set<ItemId> = new Set();
+  readonly #reported: Map<ItemId, ItemReport> = new Map();
+  #handler: ((reports: readonly ItemReport[]) => void) | undefined;
+  #scheduled = false;
+
+  constructor(table: RoutingTable) {
+    this.#table = table;
+  }
+
+  onReport(handler: (reports: readonly ItemReport[]) => void): void {
+    this.#handler = handler;
+    if (this.#reported.size > 0) handler([...this.#reported.values()]);
+  }
+
+  /** To be called before the table takes the delta: what goes away is still known then. */
+  beforeApply(delta: PlanDelta): void {
+    for (const id of [...delta.removes, ...delta.upserts.map((item) => item.id)]) {
+      const listener = this.#table.get("listener", id);
+      for (const certificate of listener?.tls?.certificates ?? []) this.#users.get(certificate)?.delete(id);
+    }
+    for (const id of delta.removes) {
+      for (const known of [this.#ports, this.#certificates, this.#users, this.#reported]) known.delete(id);
+      for (const known of [this.#unchecked, this.#changed]) known.delete(id);
+    }
+  }
+
+  afterApply(delta: PlanDelta): void {
+    for (const item of delta.upserts) {
+      this.#reported.delete(item.id);
+      if (item.type === "listener") {
+        for (const certificate of item.tls?.certificates ?? []) {
+          const users = this.#users.get(certificate) ?? new Set();
+          this.#users.set(certificate, users.add(item.id));
+        }
+        this.#changed.add(item.id);
+      } else if (item.type === "certificate") this.#unchecked.add(item.id);
+      else if (item.type === "port") this.#changePort(item.id);
+    }
+    this.#schedule();
+  }
+
+  portFate(port: ItemId, fate: PortFate): void {
+    if (this.#table.get("port", port) === undefined) return;
+    this.#ports.set(port, fate);
+    this.#changePort(port);
+    this.#schedule();
+  }
+
+  #changePort(port: ItemId): void {
+    this.#changed.add(port);
+    for (const listener of this.#table.listenersOf(port)) this.#changed.add(listener.id);
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || (this.#changed.size === 0 && this.#unchecked.size === 0)) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#checkSome();
+      this.#report();
+      this.#schedule();
+    });
+  }
+
+  #checkSome(): void {
+    let left = CERTIFICATES_PER_TURN;
+    for (const id of this.#unchecked) {
+      if (left-- === 0) return;
+      this.#unchecked.delete(id);
+      const certificate = this.#table.get("certificate", id);
+      if (certificate === undefined) continue;
+      this.#certificates.set(id, { problem: checkCertificate(certificate) });
+      this.#changed.add(id);
+      for (const listener of this.#users.get(id) ?? []) this.#changed.add(listener);
+    }
+  }
+
+  #report(): void {
+    const reports: ItemReport[] = [];
+    for (const id of this.#changed) {
+      const report = this.#reportOf(id);
+      const before = this.#reported.get(id);
+      if (report === undefined || (before !== undefined && sameReport(before, report))) continue;
+      this.#reported.set(id, report);
+      reports.push(report);
+    }
+    this.#changed.clear();
+    if (reports.length > 0) this.#handler?.(reports);
+  }
+
+  /** Undefined while the fate is not known yet. */
+  #reportOf(id: ItemId): ItemReport | undefined {
+    const listener = this.#table.get("listener", id);
+    if (listener !== undefined) return this.#listenerReport(listener);
+    const certificate = this.#certificates.get(id);
+    if (certificate !== undefined) return reportFor(id, "InvalidCertificate", certificate.problem);
+    const port = this.#ports.get(id);
+    return port === undefined
+      ? undefined
+      : reportFor(id, "PortUnavailable", port.bound ? undefined : port.message);
+  }
+
+  #listenerReport({ id, port, tls }: ListenerItem): ItemReport | undefined {
+    const fate = this.#ports.get(port);
+    if (fate === undefined) return undefined;
+    if (!fate.bound) return reportFor(id, "PortUnavailable", fate.message);
+    if (tls === undefined || tls.mode === "Passthrough") return reportFor(id, "", undefined);
+    let problem = "the listener has no certificate";
+    for (const reference of tls.certificates) {
+      const certificate = this.#certificates.get(reference);
+      if (certificate === undefined) {
+        if (this.#unchecked.has(reference)) return undefined;
+      } else if (certificate.problem === undefined) return reportFor(id, "", undefined);
+      else problem = certificate.problem;
+    }
+    return reportFor(id, "InvalidCertificate", problem);
+  }
+}
+
+function reportFor(id: ItemId, reason: string, problem: string | undefined): ItemReport {
+  return problem === undefined
+    ? { id, state: "programmed" }
+    : { id, state: "rejected", reason, message: problem };
+}
+
+function sameReport(a: ItemReport, b: ItemReport): boolean {
+  return a.state === b.state && a.reason === b.reason && a.message === b.message;
+}

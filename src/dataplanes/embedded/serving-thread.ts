@@ -1,0 +1,189 @@
+/**
+ * Everything that serves traffic in one thread: a table of the plan, the ports that are open, the connections on them, and the
+ * pools towards the backends. The same in the main thread and in each worker.
+ */
+
+import type { Server } from "node:http";
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { RoutingTable } from "../../matching/routing-table.ts";
+import type { ItemId, ListenerItem, PlanDelta, PortItem } from "../../plan/plan.ts";
+import { Connection, Connections } from "./connections.ts";
+import { closeHttp1Server, createHttp1Server } from "./http/http1-server.ts";
+import { serveHttp2 } from "./http/http2-session.ts";
+import type { Serving } from "./http/serve-request.ts";
+import type { Limits, RequestRecord } from "./options.ts";
+import { acceptCleartext } from "./ports/accept-cleartext.ts";
+import { acceptTls } from "./ports/accept-tls.ts";
+import type { PortServer } from "./ports/port-server.ts";
+import { type PortFate, Ports } from "./ports/ports.ts";
+import { SocketPort } from "./ports/socket-port.ts";
+import { TlsServers } from "./ports/tls-servers.ts";
+import { type StreamTimeouts, serveStream } from "./streams/serve-stream.ts";
+import { type Binding, TcpPort } from "./streams/tcp-port.ts";
+import { UdpPort } from "./streams/udp-port.ts";
+import { Upstreams } from "./upstream/upstreams.ts";
+
+export interface ThreadOptions {
+  readonly limits: Limits;
+  readonly trustedHops: number;
+  readonly ticketSecret: Buffer;
+  readonly bindingOf: (port: PortItem) => Binding;
+  readonly onPortFate: (port: ItemId, fate: PortFate) => void;
+  readonly onRequestEnd?: ((record: RequestRecord) => void) | undefined;
+}
+
+export class ServingThread {
+  readonly #options: ThreadOptions;
+  readonly #table: RoutingTable = new RoutingTable();
+  readonly #connections: Connections = new Connections();
+  readonly #upstreams: Upstreams;
+  readonly #serving: Serving;
+  readonly #http1: Server;
+  readonly #tlsServers: TlsServers;
+  readonly #ports: Ports;
+  readonly #streamTimeouts: StreamTimeouts;
+  readonly #streams: AbortController = new AbortController();
+
+  constructor(options: ThreadOptions) {
+    this.#options = options;
+    const { limits, trustedHops, onRequestEnd } = options;
+    const table = this.#table;
+    this.#upstreams = new Upstreams(table, limits);
+    this.#serving = { table, upstreams: this.#upstreams, limits, trustedHops, onRequestEnd };
+    this.#http1 = createHttp1Server(this.#serving, this.#connections);
+    this.#streamTimeouts = {
+      connectTimeoutMs: limits.connectTimeoutMs,
+      idleTimeoutMs: limits.streamIdleTimeoutMs,
+    };
+    this.#tlsServers = new TlsServers({
+      table,
+      max: limits.secureContexts,
+      handshakeTimeoutMs: limits.headerTimeoutMs || 120_000,
+      ticketSecret: options.ticketSecret,
+      onSecured: (stream, listener) => this.#serveSecured(stream, listener),
+    });
+    this.#ports = new Ports({
+      bindingOf: options.bindingOf,
+      create: (port) => this.#createPort(port),
+      onFate: options.onPortFate,
+    });
+  }
+
+  apply(delta: PlanDelta): void {
+    const gone = delta.removes.map((id) => this.#table.get("listener", id) ?? this.#table.get("port", id));
+    this.#table.apply(delta);
+    this.#upstreams.apply(delta);
+    this.#ports.apply(delta);
+    for (const item of gone) {
+      if (item?.type === "listener") this.#connections.leaveListener(item.id);
+      else if (item?.type === "port") this.#connections.leavePort(item.id);
+    }
+  }
+
+  async close(graceMs: number): Promise<void> {
+    const limit = setTimeout(() => this.#streams.abort(), graceMs);
+    await Promise.all([this.#ports.drain(graceMs), this.#connections.drain(graceMs)]);
+    clearTimeout(limit);
+    this.#streams.abort();
+    closeHttp1Server(this.#http1);
+    this.#upstreams.close();
+  }
+
+  #createPort(port: PortItem): PortServer {
+    const { limits } = this.#options;
+    const table = this.#table;
+    if (port.protocol === "http") {
+      return new SocketPort(this.#connections, limits.maxConnections, (socket) =>
+        this.#acceptCleartext(socket, port),
+      );
+    }
+    if (port.protocol === "tls") {
+      return new SocketPort(this.#connections, limits.maxConnections, (socket) =>
+        this.#acceptTls(socket, port),
+      );
+    }
+    if (port.protocol === "tcp") {
+      const tcp = new TcpPort({
+        port: port.id,
+        table,
+        timeouts: this.#streamTimeouts,
+        maxConnections: limits.maxConnections,
+      });
+      return {
+        listen: (binding) => tcp.listen(binding),
+        stop: () => void tcp.drain(NEVER_MS),
+        drain: (ms) => tcp.drain(ms),
+      };
+    }
+    const udp = new UdpPort({
+      port: port.id,
+      table,
+      idleTimeoutMs: limits.udpIdleTimeoutMs,
+      maxSessions: limits.maxConnections,
+    });
+    return {
+      listen: (binding) => udp.listen(binding),
+      stop: () => void udp.close(),
+      drain: () => udp.close(),
+      reconcile: () => udp.reconcile(),
+    };
+  }
+
+  #acceptCleartext(socket: Socket, port: PortItem): void {
+    acceptCleartext(socket, this.#options.limits.headerTimeoutMs, (accepted, version) => {
+      this.#serveHttp(accepted, version, new Connection(accepted, port));
+    });
+  }
+
+  #acceptTls(socket: Socket, port: PortItem): void {
+    const timeoutMs = this.#options.limits.headerTimeoutMs || 120_000;
+    void acceptTls(
+      socket,
+      { port: port.id, table: this.#table, timeoutMs },
+      (accepted, listener, serverName) => {
+        if (listener.tls?.mode === "Passthrough") this.#serveStream(accepted, listener, serverName);
+        else this.#tlsServers.terminate(accepted, listener);
+      },
+    );
+  }
+
+  #serveSecured(stream: TLSSocket, listener: ListenerItem): void {
+    stream.on("error", ignore);
+    const port = this.#table.get("port", listener.port);
+    if (port === undefined) stream.destroy();
+    else if (listener.protocol === "HTTPS") {
+      const version = stream.alpnProtocol === "h2" ? "h2" : "http/1.1";
+      this.#serveHttp(stream, version, new Connection(stream, port, listener.id));
+    } else this.#serveStream(stream, listener, serverNameOf(stream));
+  }
+
+  #serveHttp(stream: Socket, version: "http/1.1" | "h2", connection: Connection): void {
+    this.#connections.add(connection);
+    if (version === "h2") serveHttp2(this.#serving, connection, stream);
+    else this.#http1.emit("connection", stream);
+  }
+
+  #serveStream(client: Socket, listener: ListenerItem, serverName: string | undefined): void {
+    void serveStream({
+      client,
+      rule: this.#table.streamRule(listener.id, serverName),
+      table: this.#table,
+      passthrough: listener.tls?.mode === "Passthrough",
+      clientCertificate: this.#upstreams.clientCertificate(listener.gateway),
+      timeouts: this.#streamTimeouts,
+      random: Math.random,
+      signal: this.#streams.signal,
+    });
+  }
+}
+
+/** A removed port's streams are left alone; timers cannot wait longer than this. */
+const NEVER_MS = 2 ** 31 - 1;
+
+function serverNameOf(stream: TLSSocket): string | undefined {
+  const { servername } = stream as TLSSocket & { readonly servername?: string | false };
+  return typeof servername === "string" && servername !== "" ? servername : undefined;
+}
+
+function ignore(): void {}

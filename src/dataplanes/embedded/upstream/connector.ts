@@ -1,0 +1,63 @@
+import { connect as connectTcp, type Socket } from "node:net";
+import { type ConnectionOptions, connect as connectTls } from "node:tls";
+import type { Endpoint } from "../../../plan/backend.ts";
+
+/** Opens connections to one endpoint, with TLS where the backend asks for it. */
+export class Connector {
+  readonly endpoint: Endpoint;
+  readonly #tls: ConnectionOptions | undefined;
+  readonly #timeoutMs: number;
+  /** Lets the next handshake with this endpoint be a short one. */
+  #session: Buffer | undefined;
+
+  constructor(endpoint: Endpoint, tls: ConnectionOptions | undefined, timeoutMs: number) {
+    this.endpoint = endpoint;
+    this.#tls = tls;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  get secure(): boolean {
+    return this.#tls !== undefined;
+  }
+
+  connect(protocol: "http/1.1" | "h2", done: (error: Error | null, socket?: Socket) => void): Socket {
+    const { address, port } = this.endpoint;
+    const socket =
+      this.#tls === undefined ? connectTcp({ host: address, port }) : this.#connectTls(protocol, this.#tls);
+    socket.setNoDelay(true).setKeepAlive(true, 60_000);
+    let settled = false;
+    const settle = (error: Error | null): void => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(limit);
+      socket.off("error", settle);
+      if (error === null) done(null, socket);
+      else {
+        socket.on("error", ignore).destroy();
+        done(error);
+      }
+    };
+    const limit = setTimeout(() => settle(new Error("no connection in time")), this.#timeoutMs);
+    socket.once(this.#tls === undefined ? "connect" : "secureConnect", () => settle(null));
+    socket.once("error", settle);
+    socket.once("close", () => settle(new Error("the connection closed before it was ready")));
+    return socket;
+  }
+
+  #connectTls(protocol: "http/1.1" | "h2", tls: ConnectionOptions): Socket {
+    const { address, port } = this.endpoint;
+    const socket = connectTls({
+      ...tls,
+      host: address,
+      port,
+      ALPNProtocols: [protocol],
+      ...(this.#session === undefined ? {} : { session: this.#session }),
+    });
+    socket.on("session", (session) => {
+      this.#session = session;
+    });
+    return socket;
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,50 @@
+import type { Duplex, Readable } from "node:stream";
+import type { HeaderFields } from "../http/header-fields.ts";
+
+/** One endpoint of one backend, spoken to in one protocol over connections of its own. */
+export interface Upstream {
+  /** Nothing is in flight. */
+  readonly idle: boolean;
+  send(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall;
+  /** Takes no more requests and goes away when the last one is done. */
+  close(): void;
+}
+
+export interface UpstreamRequest {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  readonly scheme: "http" | "https";
+  readonly authority: string;
+  readonly headers: HeaderFields;
+  readonly body: Readable | undefined;
+  /** Fields to send after the body, asked for when it has ended. */
+  readonly trailers: () => HeaderFields | undefined;
+  readonly websocket: boolean;
+}
+
+/** Exactly one of `onEnd`, `onSwitch` and `onFailure` comes last, unless the call is cancelled: then nothing comes any more. */
+export interface UpstreamHandler {
+  onAnswer(status: number, headers: HeaderFields, flow: Flow): void;
+  onData(chunk: Buffer, flow: Flow): void;
+  onEnd(trailers: HeaderFields | undefined): void;
+  /** The backend agreed to switch protocols. */
+  onSwitch(headers: HeaderFields, stream: Duplex): void;
+  onFailure(failure: UpstreamFailure): void;
+}
+
+/** Holds the answer back while the client is slow; called from within `onAnswer` and `onData`, resumed from anywhere. */
+export interface Flow {
+  pause(): void;
+  resume(): void;
+}
+
+export interface UpstreamFailure {
+  /** `connect`: nothing of the request was sent. `timeout`: no answer, or no more of it. */
+  readonly kind: "connect" | "reset" | "timeout" | "invalid";
+  readonly message: string;
+}
+
+export interface UpstreamCall {
+  cancel(): void;
+}

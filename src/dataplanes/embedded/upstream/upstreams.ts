@@ -1,0 +1,144 @@
+import type { RoutingTable } from "../../../matching/routing-table.ts";
+import type { BackendItem, BackendTls, Endpoint } from "../../../plan/backend.ts";
+import type { CertificateItem } from "../../../plan/certificate.ts";
+import type { GatewayItem, ItemId, PlanDelta } from "../../../plan/plan.ts";
+import type { Limits } from "../options.ts";
+import { backendTlsOptions } from "../streams/backend-tls.ts";
+import { Connector } from "./connector.ts";
+import { H1Upstream } from "./h1-upstream.ts";
+import { H2Upstream } from "./h2-upstream.ts";
+import type { Upstream } from "./upstream.ts";
+
+const SWEEP_MS = 30_000;
+const UNUSED_MS = 60_000;
+
+interface Pool {
+  readonly upstream: Upstream;
+  lastUsed: number;
+}
+
+/** The pools of one backend, one per endpoint and protocol, made when first needed. */
+interface Pools {
+  readonly tls: BackendTls | undefined;
+  readonly clientCertificate: CertificateItem | undefined;
+  readonly byEndpoint: Map<string, Pool>;
+  /** Where the round begins for the next request. */
+  next: number;
+}
+
+/**
+ * Connections to all backends of this thread. A pool lives as long as its endpoint stays in the plan with the same TLS
+ * settings and is used now and then; whoever is in flight on a dropped pool finishes on it.
+ */
+export class Upstreams {
+  readonly #table: RoutingTable;
+  readonly #limits: Limits;
+  readonly #pools: Map<ItemId, Pools> = new Map();
+  readonly #gateways: Map<string, GatewayItem> = new Map();
+  readonly #sweeper: NodeJS.Timeout;
+
+  constructor(table: RoutingTable, limits: Limits) {
+    this.#table = table;
+    this.#limits = limits;
+    this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref();
+  }
+
+  /** To be called after the table has taken the delta. */
+  apply(delta: PlanDelta): void {
+    for (const id of delta.removes) {
+      this.#drop(id, () => true);
+      for (const [name, gateway] of this.#gateways) if (gateway.id === id) this.#gateways.delete(name);
+    }
+    for (const item of delta.upserts) {
+      if (item.type === "gateway") this.#gateways.set(item.gateway, item);
+      else if (item.type === "backend") {
+        const live = new Set(item.endpoints.map(keyOf));
+        this.#drop(item.id, (key) => !live.has(key.slice(key.indexOf(" ") + 1)));
+      }
+    }
+  }
+
+  /** Endpoints in the order in which they should be tried: round robin, each of them once. */
+  order(backend: BackendItem): readonly Endpoint[] {
+    const { endpoints } = backend;
+    if (endpoints.length < 2) return endpoints;
+    const pools = this.#poolsOf(backend);
+    const start = pools.next++ % endpoints.length;
+    return start === 0 ? endpoints : [...endpoints.slice(start), ...endpoints.slice(0, start)];
+  }
+
+  to(backend: BackendItem, endpoint: Endpoint, protocol: "h1" | "h2"): Upstream {
+    const pools = this.#poolsOf(backend);
+    const key = `${protocol} ${keyOf(endpoint)}`;
+    const now = Date.now();
+    let pool = pools.byEndpoint.get(key);
+    if (pool === undefined) {
+      const tls = pools.tls === undefined ? undefined : backendTlsOptions(pools.tls, pools.clientCertificate);
+      const connector = new Connector(endpoint, tls, this.#limits.connectTimeoutMs);
+      const upstream =
+        protocol === "h1" ? new H1Upstream(connector, this.#limits) : new H2Upstream(connector, this.#limits);
+      pool = { upstream, lastUsed: now };
+      pools.byEndpoint.set(key, pool);
+    }
+    pool.lastUsed = now;
+    return pool.upstream;
+  }
+
+  close(): void {
+    clearInterval(this.#sweeper);
+    for (const id of [...this.#pools.keys()]) this.#drop(id, () => true);
+  }
+
+  #poolsOf(backend: BackendItem): Pools {
+    const clientCertificate = backend.tls === undefined ? undefined : this.clientCertificate(backend.gateway);
+    const pools = this.#pools.get(backend.id);
+    if (
+      pools !== undefined &&
+      sameTls(pools.tls, backend.tls) &&
+      pools.clientCertificate === clientCertificate
+    ) {
+      return pools;
+    }
+    this.#drop(backend.id, () => true);
+    const fresh: Pools = {
+      tls: backend.tls,
+      clientCertificate,
+      byEndpoint: new Map(),
+      next: Math.floor(Math.random() * 1024),
+    };
+    this.#pools.set(backend.id, fresh);
+    return fresh;
+  }
+
+  /** What the Gateway presents to backends that ask for a certificate. */
+  clientCertificate(gateway: string): CertificateItem | undefined {
+    const id = this.#gateways.get(gateway)?.clientCertificate;
+    return id === undefined ? undefined : this.#table.get("certificate", id);
+  }
+
+  #drop(id: ItemId, unwanted: (key: string, pool: Pool) => boolean): void {
+    const pools = this.#pools.get(id);
+    if (pools === undefined) return;
+    for (const [key, pool] of pools.byEndpoint) {
+      if (!unwanted(key, pool)) continue;
+      pools.byEndpoint.delete(key);
+      pool.upstream.close();
+    }
+    if (pools.byEndpoint.size === 0) this.#pools.delete(id);
+  }
+
+  #sweep(): void {
+    const before = Date.now() - UNUSED_MS;
+    for (const id of [...this.#pools.keys()]) {
+      this.#drop(id, (_key, pool) => pool.lastUsed < before && pool.upstream.idle);
+    }
+  }
+}
+
+function keyOf(endpoint: Endpoint): string {
+  return `${endpoint.address} ${endpoint.port}`;
+}
+
+function sameTls(a: BackendTls | undefined, b: BackendTls | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && JSON.stringify(a) === JSON.stringify(b));
+}

@@ -1,0 +1,14 @@
+/**
+ * What every data plane must do, proven with real sockets: a plan goes in, requests go through, answers come out.
+ * A data plane takes part by calling `describeDataPlane` with a way to make one.
+ */
+
+import { describe } from "vitest";
+import { describeHttp } from "./contract/http.ts";
+import type { CreateDataPlane } from "./plane-under-test.ts";
+
+export function describeDataPlane(name: string, create: CreateDataPlane): void {
+  describe(name, () => {
+    describe("HTTP", () => describeHttp(create));
+  });
+}
