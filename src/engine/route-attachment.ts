@@ -12,7 +12,7 @@ import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Index } from "../graph/index-collection.ts";
 import type { Lookup } from "../graph/lookup.ts";
-import { intersection } from "../plan/hostname.ts";
+import { intersectPatterns } from "../plan/hostname.ts";
 import type { Attachment } from "./attachment.ts";
 import type { Finding } from "./findings.ts";
 import type { Inputs } from "./inputs.ts";
@@ -143,7 +143,7 @@ function bind(listener: EvaluatedListener, route: Route): Binding | undefined {
   const wanted = asked.length === 0 ? [""] : asked;
   const hostnames = wanted.flatMap((hostname): BoundHostname[] => {
     const own = hostname.toLowerCase();
-    const pattern = intersection(listener.hostname, own);
+    const pattern = intersectPatterns(listener.hostname, own);
     return pattern === undefined ? [] : [{ pattern, asked: own }];
   });
   return hostnames.length === 0
@@ -187,7 +187,7 @@ function settleRivalries(
       const rival = kept.some(
         (other) =>
           other.kind !== candidate.kind &&
-          other.patterns.some((a) => candidate.patterns.some((b) => intersection(a, b) !== undefined)),
+          other.patterns.some((a) => candidate.patterns.some((b) => intersectPatterns(a, b) !== undefined)),
       );
       if (rival) lost.push(candidate.key);
       else kept.push(candidate);

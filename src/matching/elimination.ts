@@ -1,9 +1,9 @@
 /** Every candidate that lost, and why: beside each decision of the routing table, never instead of it. */
 
+import { compareSpecificity, matchesName } from "../plan/hostname.ts";
 import type { HostItem, ListenerItem } from "../plan/plan.ts";
 import type { Rule } from "../plan/rule.ts";
 import type { Elimination, ListenerRef } from "./explanation.ts";
-import { compareSpecificity, matchesName } from "./hostname.ts";
 import { mismatchOf, shown } from "./mismatch.ts";
 import { whyBefore } from "./precedence.ts";
 import type { RequestFacts } from "./request.ts";

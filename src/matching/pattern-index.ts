@@ -1,4 +1,4 @@
-import { isWildcard } from "./hostname.ts";
+import { isWildcard } from "../plan/hostname.ts";
 
 interface Keyed {
   readonly id: string;

@@ -7,7 +7,7 @@ import {
   intersectPatterns,
   matchesName,
   patternsOverlap,
-} from "../../src/matching/hostname.ts";
+} from "../../src/plan/hostname.ts";
 
 test.each([
   ["example.com", "example.com"],

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import { compareSpecificity, matchesName } from "../../src/matching/hostname.ts";
 import type { Admission } from "../../src/matching/routing-table.ts";
+import { compareSpecificity, matchesName } from "../../src/plan/hostname.ts";
 import { listener, port, tableOf } from "./plan-items.ts";
 
 function admitted(admission: Admission): string | number {

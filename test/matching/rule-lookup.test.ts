@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { matchesName } from "../../src/matching/hostname.ts";
 import { RequestFacts, type RequestView } from "../../src/matching/request.ts";
 import { matchesRequest } from "../../src/matching/request-match.ts";
 import { RoutingTable } from "../../src/matching/routing-table.ts";
+import { matchesName } from "../../src/plan/hostname.ts";
 import type { PlanItem } from "../../src/plan/plan.ts";
 import type { RequestMatch, Rule } from "../../src/plan/rule.ts";
 import { exact, host, listener, port, prefix, request, rule, tableOf } from "./plan-items.ts";
