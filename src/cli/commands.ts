@@ -1,0 +1,6 @@
+import type { Command } from "./command.ts";
+import { completionCommand } from "./commands/completion.ts";
+import { statusCommand } from "./commands/status.ts";
+
+/** The command table, in the order of help. */
+export const COMMANDS: readonly Command[] = [statusCommand, completionCommand(() => COMMANDS)];

@@ -1,0 +1,47 @@
+/** The process as a command sees it: streams that may close early, signals, a clock that tests can stop. */
+import { readFileSync } from "node:fs";
+import type { Host } from "./command.ts";
+import { type Terminal, terminalOn } from "./terminal.ts";
+
+const INTERRUPTED = 130;
+
+export function processHost(): Host {
+  const stop = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    process.on(signal, () => {
+      if (stop.signal.aborted) process.exit(INTERRUPTED);
+      stop.abort(signal);
+    });
+  }
+  return {
+    out: streamTerminal(process.stdout),
+    err: streamTerminal(process.stderr),
+    env: process.env,
+    version: packageVersion(),
+    signal: stop.signal,
+    now: () => timeOf(process.env["SOURCE_DATE_EPOCH"]) ?? new Date(),
+  };
+}
+
+/** A reader that has had enough (`| head`) is no error. */
+function streamTerminal(stream: NodeJS.WriteStream): Terminal {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(0);
+    throw error;
+  });
+  return terminalOn((text) => void stream.write(text), {
+    isTty: stream.isTTY === true,
+    columns: stream.columns,
+    env: process.env,
+  });
+}
+
+function timeOf(epoch: string | undefined): Date | undefined {
+  return epoch !== undefined && /^\d{1,11}$/.test(epoch) ? new Date(Number(epoch) * 1000) : undefined;
+}
+
+/** Beside src in a checkout and beside dist in the package. */
+function packageVersion(): string {
+  const file = new URL("../../package.json", import.meta.url);
+  return (JSON.parse(readFileSync(file, "utf8")) as { readonly version: string }).version;
+}

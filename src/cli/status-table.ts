@@ -1,0 +1,56 @@
+/** The merged state with one line per listener. */
+import type { ListenerView, MergedState, OwnerView } from "../view/merged-state.ts";
+import { nameOf } from "../view/merged-state.ts";
+import { stateWord } from "./state-word.ts";
+import type { Terminal } from "./terminal.ts";
+import { columns } from "./text-table.ts";
+
+const HEAD = [
+  "GATEWAY",
+  "#",
+  "OWNER",
+  "LISTENER",
+  "PORT",
+  "PROTOCOL",
+  "HOSTNAME",
+  "CERTIFICATE",
+  "ROUTES",
+  "STATE",
+  "HELD BY",
+];
+
+export function statusTable(state: MergedState, terminal: Terminal, limit?: number): string {
+  const rows = [
+    ...state.gateways.flatMap((gateway) =>
+      gateway.owners.flatMap((owner) => ownerRows(nameOf(gateway), owner, terminal)),
+    ),
+    ...state.orphans.flatMap((owner) => ownerRows("-", owner, terminal)),
+  ];
+  if (rows.length === 0) return "There is no listener here.\n";
+  const shown = limit === undefined ? rows : rows.slice(0, limit);
+  const head = HEAD.map((title) => terminal.style("bold", title));
+  const used = shown.some((row) => row.at(-1) !== "") ? HEAD.length : HEAD.length - 1;
+  const lines = columns([head, ...shown].map((row) => row.slice(0, used)));
+  const left = rows.length - shown.length;
+  return `${[...lines, ...(left > 0 ? [`… and ${left} more`] : [])].join("\n")}\n`;
+}
+
+function ownerRows(gateway: string, owner: OwnerView, terminal: Terminal): string[][] {
+  return owner.listeners.map((listener) => [
+    gateway,
+    String(owner.precedence),
+    `${owner.kind} ${nameOf(owner)}`,
+    listener.section,
+    String(listener.port),
+    listener.protocol,
+    listener.hostname === "" ? "*" : listener.hostname,
+    listener.certificates.map(({ secret }) => secret).join(",") || "-",
+    String(listener.attachedRoutes),
+    stateWord(listener, terminal),
+    holder(listener),
+  ]);
+}
+
+function holder({ heldBy }: ListenerView): string {
+  return heldBy === undefined ? "" : `${heldBy.kind} ${nameOf(heldBy)} (${heldBy.section})`;
+}

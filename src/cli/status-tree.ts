@@ -1,0 +1,159 @@
+/** The merged state as a tree. */
+import type {
+  BackendView,
+  CertificateView,
+  GatewayView,
+  ListenerView,
+  MergedState,
+  OwnerView,
+  RouteView,
+} from "../view/merged-state.ts";
+import { describe, describeListener, nameOf } from "../view/merged-state.ts";
+import { stateWord } from "./state-word.ts";
+import type { Terminal } from "./terminal.ts";
+
+interface Node {
+  readonly text: string;
+  readonly children: readonly Node[];
+}
+
+export function statusTree(state: MergedState, terminal: Terminal): string {
+  const roots = [
+    ...state.gateways.map((gateway) => gatewayNode(gateway, terminal)),
+    ...group(
+      "Attached to nothing",
+      state.orphans.map((owner) => ownerNode(owner, terminal)),
+      terminal,
+    ),
+    ...group(
+      "Routes that no listener has taken",
+      state.strayRoutes.map((route) => ({
+        text: describe(route),
+        children:
+          route.parents.length === 0
+            ? [leaf("names no parent")]
+            : route.parents.map(({ parent, reason, message }) =>
+                leaf(`${terminal.style("yellow", reason)} at ${describe(parent)}: ${message}`),
+              ),
+      })),
+      terminal,
+    ),
+    ...group(
+      "Of other controllers",
+      state.foreign.map((ref) => leaf(describe(ref))),
+      terminal,
+    ),
+  ];
+  if (roots.length === 0) return "There is no Gateway, set or route here.\n";
+  return `${roots.map((root) => [root.text, ...branches(root.children)].join("\n")).join("\n\n")}\n`;
+}
+
+function branches(nodes: readonly Node[]): string[] {
+  return nodes.flatMap(({ text, children }, index) => {
+    const last = index === nodes.length - 1;
+    return [
+      `${last ? "└─" : "├─"} ${text}`,
+      ...branches(children).map((line) => `${last ? "   " : "│  "}${line}`),
+    ];
+  });
+}
+
+function group(title: string, children: readonly Node[], { style }: Terminal): Node[] {
+  return children.length === 0 ? [] : [{ text: style("bold", title), children }];
+}
+
+function leaf(text: string): Node {
+  return { text, children: [] };
+}
+
+function gatewayNode(gateway: GatewayView, terminal: Terminal): Node {
+  const { style } = terminal;
+  const sets = gateway.attachedListenerSets;
+  const details = [
+    `class ${gateway.className}`,
+    `${sets} ${sets === 1 ? "set" : "sets"} attached`,
+    ...gateway.addresses.map(({ value }) => value),
+  ];
+  return {
+    text: `${style("bold", describe(gateway))}  ${style("dim", details.join(", "))}`,
+    children: gateway.owners.map((owner) => ownerNode(owner, terminal)),
+  };
+}
+
+function ownerNode(owner: OwnerView, terminal: Terminal): Node {
+  const { style } = terminal;
+  const role = { root: "the Gateway itself", set: "set", child: "child Gateway" }[owner.role];
+  const created = owner.createdAt === undefined ? "no creation time" : `created ${owner.createdAt}`;
+  const text = `#${owner.precedence} ${style("bold", describe(owner))}  ${style("dim", `${role}, ${created}`)}`;
+  const accepted = owner.conditions.find(({ type }) => type === "Accepted");
+  if (!owner.attached) {
+    const why = `not attached: ${accepted?.reason ?? "Unknown"}: ${accepted?.message ?? ""}`;
+    return {
+      text,
+      children: [
+        leaf(style("red", why)),
+        ...owner.listeners.map((listener) => leaf(listenerText(listener, terminal))),
+      ],
+    };
+  }
+  const children = owner.listeners.map((listener) => listenerNode(listener, terminal));
+  return {
+    text,
+    children: children.length === 0 ? [leaf(style("dim", "no listeners of its own"))] : children,
+  };
+}
+
+function listenerText(listener: ListenerView, terminal: Terminal): string {
+  const { section, protocol, port, hostname } = listener;
+  const nameless = hostname === "" && (protocol === "TCP" || protocol === "UDP");
+  const where = `${protocol} :${port}${nameless ? "" : ` ${hostname || "(any hostname)"}`}`;
+  return `${section}  ${where}  ${stateWord(listener, terminal)}`;
+}
+
+function listenerNode(listener: ListenerView, terminal: Terminal): Node {
+  const { style } = terminal;
+  const { heldBy, message, unresolved, certificates, routes, state } = listener;
+  return {
+    text: listenerText(listener, terminal),
+    children: [
+      ...(message === undefined ? [] : [leaf(message)]),
+      ...(heldBy === undefined ? [] : [leaf(`held by ${style("bold", describeListener(heldBy))}`)]),
+      ...(unresolved === undefined
+        ? []
+        : [leaf(style("yellow", `${unresolved.reason}: ${unresolved.message}`))]),
+      ...certificates.map((certificate) => leaf(certificateText(certificate, terminal))),
+      ...(routes.length === 0 && state === "serving" ? [leaf(style("dim", "no routes"))] : []),
+      ...routes.map((route) => routeNode(route, terminal)),
+    ],
+  };
+}
+
+export function certificateText(
+  { secret, names, notAfter, problem }: CertificateView,
+  { style }: Terminal,
+): string {
+  if (problem !== undefined) return `certificate ${secret}: ${style("red", problem)}`;
+  return `certificate ${secret}  ${style("dim", `${names.join(", ")}, until ${notAfter?.slice(0, 10)}`)}`;
+}
+
+function routeNode(route: RouteView, { style }: Terminal): Node {
+  const hostnames = route.hostnames.filter((hostname) => hostname !== "");
+  return {
+    text: `${describe(route)}${hostnames.length === 0 ? "" : `  ${hostnames.join(", ")}`}`,
+    children: [
+      ...route.problems.map(({ reason, message }) => leaf(style("yellow", `${reason}: ${message}`))),
+      ...route.backends.map((backend) => leaf(backendText(backend))),
+    ],
+  };
+}
+
+function backendText(backend: BackendView): string {
+  const port = backend.port === undefined ? "" : `:${backend.port}`;
+  const weight = backend.weight === 1 ? "" : `, weight ${backend.weight}`;
+  const { endpoints } = backend;
+  const ready =
+    endpoints === undefined
+      ? "does not resolve"
+      : `${endpoints} ${endpoints === 1 ? "endpoint" : "endpoints"}`;
+  return `${backend.kind} ${nameOf(backend)}${port}  ${ready}${weight}`;
+}

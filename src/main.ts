@@ -1,0 +1,7 @@
+#!/usr/bin/env node
+/** The composition root: every command, and the process it runs in. */
+import { COMMANDS } from "./cli/commands.ts";
+import { processHost } from "./cli/process-host.ts";
+import { runProgram } from "./cli/program.ts";
+
+process.exitCode = await runProgram(COMMANDS, process.argv.slice(2), processHost());

@@ -1,0 +1,128 @@
+/**
+ * The merged state as the Gateway's owner sees it: Gateway → owners in order of precedence → listeners → routes → backends. Plain data, made for
+ * showing: the terminal, the admin API and the dashboard all draw from it. It names both sides of a conflict, so it is never for tenants.
+ */
+import type { GatewayStatusAddress } from "../api/gateway.ts";
+import type { Key } from "../api/key.ts";
+import type { Verdict } from "../engine/findings.ts";
+
+export interface MergedState {
+  readonly gateways: readonly GatewayView[];
+  /** Owners whose Gateway is not there. */
+  readonly orphans: readonly OwnerView[];
+  /** Routes that no listener has taken, each with the reason. */
+  readonly strayRoutes: readonly StrayRoute[];
+  /** Gateways whose class belongs to another controller, and sets attached to them: nobody's business here, but never hidden. */
+  readonly foreign: readonly ObjectRef[];
+}
+
+export interface ObjectRef {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface GatewayView extends ObjectRef {
+  readonly className: string;
+  readonly addresses: readonly GatewayStatusAddress[];
+  readonly attachedListenerSets: number;
+  readonly conditions: readonly Verdict[];
+  readonly owners: readonly OwnerView[];
+}
+
+export interface OwnerView extends ObjectRef {
+  readonly role: "root" | "set" | "child";
+  /** 1 comes first. */
+  readonly precedence: number;
+  /** Absent in files: then names decide. */
+  readonly createdAt?: string;
+  /** Whether its Gateway has taken it. */
+  readonly attached: boolean;
+  readonly conditions: readonly Verdict[];
+  readonly listeners: readonly ListenerView[];
+}
+
+/** `serving` holds its port and hostname and the data plane has it; `waiting` for the data plane; `failed` there; the others never got that far. */
+export type ListenerState = "serving" | "waiting" | "failed" | "conflicted" | "refused";
+
+export interface ListenerView {
+  /** `Kind/namespace/name#section` */
+  readonly key: string;
+  readonly section: string;
+  readonly port: number;
+  readonly protocol: string;
+  /** Empty takes every hostname. */
+  readonly hostname: string;
+  readonly state: ListenerState;
+  /** Of whatever is not as it should be. */
+  readonly reason?: string;
+  readonly message?: string;
+  /** A reference that does not resolve, though the listener is accepted. */
+  readonly unresolved?: { readonly reason: string; readonly message: string };
+  readonly heldBy?: ListenerRef;
+  readonly certificates: readonly CertificateView[];
+  readonly attachedRoutes: number;
+  readonly routes: readonly RouteView[];
+}
+
+export interface ListenerRef extends ObjectRef {
+  readonly section: string;
+}
+
+export interface CertificateView {
+  /** `namespace/name` of the Secret. */
+  readonly secret: string;
+  readonly names: readonly string[];
+  readonly notAfter?: string;
+  readonly problem?: string;
+}
+
+/** A route at one listener. */
+export interface RouteView extends ObjectRef {
+  /** Hostname patterns that it serves there. */
+  readonly hostnames: readonly string[];
+  readonly rules: number;
+  readonly problems: readonly { readonly reason: string; readonly message: string }[];
+  readonly backends: readonly BackendView[];
+}
+
+export interface BackendView {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly port?: number;
+  readonly weight: number;
+  /** Ready endpoints; absent when the reference does not resolve. */
+  readonly endpoints?: number;
+}
+
+export interface StrayRoute extends ObjectRef {
+  readonly parents: readonly {
+    readonly parent: ListenerRef;
+    readonly reason: string;
+    readonly message: string;
+  }[];
+}
+
+export function refOf(key: Key): ObjectRef {
+  const [kind = "", namespace = "", name = ""] = key.split("/");
+  return { kind, namespace, name };
+}
+
+export function listenerRefOf(listener: string): ListenerRef {
+  const at = listener.lastIndexOf("#");
+  return { ...refOf(listener.slice(0, at)), section: listener.slice(at + 1) };
+}
+
+/** `team-a/web`, or the bare name of what has no namespace. */
+export function nameOf({ namespace, name }: ObjectRef): string {
+  return namespace === "" ? name : `${namespace}/${name}`;
+}
+
+export function describe(ref: ObjectRef): string {
+  return `${ref.kind} ${nameOf(ref)}`;
+}
+
+export function describeListener(ref: ListenerRef): string {
+  return `${describe(ref)}, listener ${ref.section}`;
+}
