@@ -1,36 +1,22 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
-import type { PlanItem } from "../../../src/plan/plan.ts";
-import { ask, Backends } from "../http-peers.ts";
+import { expect, test } from "vitest";
+import { ask } from "../http-peers.ts";
 import { backend, forwardTo, host, listener, port, rule } from "../plan-builder.ts";
-import { type CreateDataPlane, PlaneUnderTest } from "../plane-under-test.ts";
-import { closedPort, Sockets } from "../sockets.ts";
+import type { CreateDataPlane } from "../plane-under-test.ts";
+import { closedPort } from "../sockets.ts";
+import { setStage } from "./stage.ts";
 
 const http = port(80);
 
 export function describeHttp(create: CreateDataPlane): void {
-  const open: PlaneUnderTest[] = [];
-  let backends: Backends;
-
-  beforeEach(() => {
-    backends = new Backends();
-  });
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((plane) => plane.close()));
-    await backends.release();
-  });
-  const start = async (items: readonly PlanItem[]): Promise<PlaneUnderTest> => {
-    const plane = await PlaneUnderTest.start(create, items);
-    open.push(plane);
-    return plane;
-  };
+  const stage = setStage(create);
 
   test("forwards to the backend of the rule, with the request as it was", async () => {
     const shop = listener("shop", http, "shop.example");
-    const plane = await start([
+    const plane = await stage.start([
       http,
       shop,
       host(shop, "shop.example", [rule({ path: "/", action: forwardTo("b") })]),
-      backend("b", [await backends.echo("b")]),
+      backend("b", [await stage.backends.echo("b")]),
     ]);
     const answer = await ask(plane.at(80), {
       host: "shop.example",
@@ -50,11 +36,11 @@ export function describeHttp(create: CreateDataPlane): void {
 
   test("tells the backend about the client and believes nothing that the client says about itself", async () => {
     const shop = listener("shop", http, "shop.example");
-    const plane = await start([
+    const plane = await stage.start([
       http,
       shop,
       host(shop, "shop.example", [rule({ action: forwardTo("b") })]),
-      backend("b", [await backends.echo("b")]),
+      backend("b", [await stage.backends.echo("b")]),
     ]);
     const { seen } = await ask(plane.at(80), {
       host: "shop.example:80",
@@ -84,14 +70,14 @@ export function describeHttp(create: CreateDataPlane): void {
   test("keeps listeners apart: 404 for an unknown host, a missing rule, and never a wider listener's rule", async () => {
     const wide = listener("l-wide", http, "*.example");
     const exact = listener("l-exact", http, "a.example");
-    const plane = await start([
+    const plane = await stage.start([
       http,
       wide,
       exact,
       host(wide, "*.example", [rule({ path: "/", action: forwardTo("wide") })]),
       host(exact, "a.example", [rule({ path: "/only", action: forwardTo("exact") })]),
-      backend("wide", [await backends.echo("wide")]),
-      backend("exact", [await backends.echo("exact")]),
+      backend("wide", [await stage.backends.echo("wide")]),
+      backend("exact", [await stage.backends.echo("exact")]),
     ]);
     const at = plane.at(80);
     expect((await ask(at, { host: "b.example" })).seen.backend).toBe("wide");
@@ -105,7 +91,7 @@ export function describeHttp(create: CreateDataPlane): void {
 
   test("redirects", async () => {
     const shop = listener("shop", http, "shop.example");
-    const plane = await start([
+    const plane = await stage.start([
       http,
       shop,
       host(shop, "shop.example", [
@@ -129,7 +115,7 @@ export function describeHttp(create: CreateDataPlane): void {
 
   test("answers for rules and backends that cannot be served", async () => {
     const shop = listener("shop", http, "shop.example");
-    const plane = await start([
+    const plane = await stage.start([
       http,
       shop,
       host(shop, "shop.example", [
@@ -141,9 +127,9 @@ export function describeHttp(create: CreateDataPlane): void {
         rule({ path: "/refused", action: forwardTo("refused") }),
         rule({ path: "/closed", action: forwardTo("closed") }),
       ]),
-      backend("b", [await backends.echo("b")]),
+      backend("b", [await stage.backends.echo("b")]),
       backend("empty", []),
-      backend("refused", [await backends.echo("refused")], { refused: "no such CA" }),
+      backend("refused", [await stage.backends.echo("refused")], { refused: "no such CA" }),
       backend("closed", [await closedPort()]),
     ]);
     const statusOf = async (path: string): Promise<number> =>
@@ -162,7 +148,7 @@ export function describeHttp(create: CreateDataPlane): void {
 
   test("divides requests by weight, and an invalid reference keeps its share", async () => {
     const shop = listener("shop", http, "shop.example");
-    const plane = await start([
+    const plane = await stage.start([
       http,
       shop,
       host(shop, "shop.example", [
@@ -174,8 +160,8 @@ export function describeHttp(create: CreateDataPlane): void {
           ]),
         }),
       ]),
-      backend("a", [await backends.echo("a")]),
-      backend("b", [await backends.echo("b")]),
+      backend("a", [await stage.backends.echo("a")]),
+      backend("b", [await stage.backends.echo("b")]),
     ]);
     const counts = new Map<string, number>();
     const all = Array.from({ length: 500 }, async () => {
@@ -194,11 +180,11 @@ export function describeHttp(create: CreateDataPlane): void {
 
   test("goes on to the next endpoint when one cannot be reached", async () => {
     const shop = listener("shop", http, "shop.example");
-    const plane = await start([
+    const plane = await stage.start([
       http,
       shop,
       host(shop, "shop.example", [rule({ action: forwardTo("b") })]),
-      backend("b", [await closedPort(), await backends.echo("b")]),
+      backend("b", [await closedPort(), await stage.backends.echo("b")]),
     ]);
     for (let round = 0; round < 4; round++) {
       const answer = await ask(plane.at(80), { host: "shop.example", method: "POST", body: "kept" });
@@ -207,16 +193,15 @@ export function describeHttp(create: CreateDataPlane): void {
   });
 
   test("a port that cannot be bound is its listeners' trouble only, and is taken when it becomes free", async () => {
-    const sockets = new Sockets();
-    const taken = await sockets.serve(() => {});
+    const taken = await stage.sockets.serve(() => {});
     const blocked = port(taken);
     const shop = listener("shop", http, "shop.example");
     const other = listener("other", blocked, "other.example");
-    const plane = await start([
+    const plane = await stage.start([
       http,
       shop,
       host(shop, "shop.example", [rule({ action: forwardTo("b") })]),
-      backend("b", [await backends.echo("b")]),
+      backend("b", [await stage.backends.echo("b")]),
     ]);
     const rules = [rule({ action: forwardTo("b") })];
     await plane.apply({ upserts: [blocked, other, host(other, "other.example", rules)], removes: [] });
@@ -225,7 +210,7 @@ export function describeHttp(create: CreateDataPlane): void {
     expect(plane.report("other")?.message).toContain(`port ${taken}`);
     expect(plane.report("shop")).toEqual({ id: "shop", state: "programmed" });
     expect((await ask(plane.at(80), { host: "shop.example" })).status).toBe(200);
-    await sockets.release();
+    await stage.sockets.release();
     await plane.until(() => plane.report("other")?.state === "programmed");
     expect((await ask(taken, { host: "other.example" })).seen.backend).toBe("b");
   });
