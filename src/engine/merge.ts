@@ -5,17 +5,21 @@
  * chosen by SNI); TCP and UDP listeners are not told apart by anything. Protocols that read a connection's first bytes differently
  * (HTTP, TLS, TCP) cannot share a port. UDP ports are a space of their own.
  *
- * Conflicts (seed 000, "Listener and ListenerSet Conflicts"; seed 002, "Handling indistinct Listeners"):
- *   within one owner    all indistinct listeners are conflicted, none wins;
- *   across owners       the first in precedence holds, the others are conflicted;
- *   and only a listener that is itself servable and unconflicted holds anything: a refused one reserves nothing, so when a
- *   holder goes away or breaks, the next in line holds in the same step.
+ * Conflicts (seed 000, "Listener and ListenerSet Conflicts"; seed 002, "Handling indistinct Listeners"). Owners are taken in precedence, and
+ * of each owner's listeners on a port
+ *   first    those are conflicted that meet what an earlier owner holds: the port in another protocol, or the hostname;
+ *   second   those of the rest that are indistinct among each other are all conflicted, none wins;
+ *   third    what is left holds, if it is servable. A refused or conflicted listener holds nothing, so when a holder goes away or
+ *            breaks, the next in line holds in the same step.
+ * That order is followed without walking it: the protocol of a port is that of the first owner that would hold something on an empty
+ * port (its claim), because whoever stands before that owner holds nothing.
  */
 import type { Key } from "../api/key.ts";
 import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Index } from "../graph/index-collection.ts";
 import type { Lookup } from "../graph/lookup.ts";
+import type { PortProtocol } from "../plan/plan.ts";
 import type { Finding } from "./findings.ts";
 import {
   type EvaluatedListener,
@@ -24,6 +28,7 @@ import {
   portProtocolOf,
   transportOf,
 } from "./listeners.ts";
+import type { Rank } from "./precedence.ts";
 import type { EngineSettings } from "./settings.ts";
 
 export interface MergedListener extends EvaluatedListener {
@@ -40,26 +45,72 @@ export function isServing(listener: MergedListener): boolean {
   return isServable(listener) && listener.conflict === undefined && listener.excess === undefined;
 }
 
+/** What an owner would hold on a port if nobody else were there. */
+interface Claim {
+  readonly port: string;
+  readonly rank: Rank;
+  readonly reading: PortProtocol;
+}
+
+/** How a listener stands before hostnames of other owners are looked at; absent when it cannot hold anything anyway. */
+type Standing =
+  | { readonly state: "contends" | "excess" | "port lost" }
+  | { readonly state: "indistinct"; readonly conflict: Finding };
+
+const CONTENDS: Standing = { state: "contends" };
+const EXCESS: Standing = { state: "excess" };
+const PORT_LOST: Standing = { state: "port lost" };
+
 export function deriveMerge(
   graph: Graph,
   listeners: Source<EvaluatedListener>,
   settings: EngineSettings,
 ): Source<MergedListener> {
+  const isExcess = deriveLimit(graph, listeners, settings);
   const ofOwner = graph.index("listeners of owner and port", listeners, (_key, listener) =>
-    listener.protocol === undefined
-      ? []
-      : [{ at: `${listener.owner.key}|${portOf(listener)}`, sort: listener.rank }],
+    listener.protocol === undefined ? [] : [{ at: ownerPort(listener), sort: listener.rank }],
   );
-  const ofGateway = graph.index("listeners of gateway", listeners, (_key, { gateway, rank }) => [
-    { at: gateway, sort: rank },
-  ]);
-  const selfConflicts = graph.derive("self conflicts", listeners, (_key, listener, lookup) =>
-    conflictWithin(listener, lookup, ofOwner),
+  const claims = graph.index(
+    "claims by port",
+    graph.derive<readonly { readonly value: EvaluatedListener }[], Claim>(
+      "claims",
+      ofOwner,
+      (_key, entries, lookup) =>
+        claimOf(
+          entries.map(({ value }) => value),
+          (listener) => isExcess(listener, lookup),
+        ),
+    ),
+    (_key, { port, rank }) => [{ at: port, sort: rank }],
   );
-  const contenders = graph.derive("contenders", listeners, (key, listener, lookup) => {
-    if (!isServable(listener) || lookup.get(selfConflicts, key) !== undefined) return undefined;
-    return isExcess(listener, lookup, ofGateway, settings) ? undefined : listener;
-  });
+  // Apart from the claims, so that a port that changes hands within one protocol wakes nobody.
+  const readings = graph.derive<readonly { readonly value: Claim }[], PortProtocol>(
+    "protocols of ports",
+    claims,
+    (_key, entries) => entries[0]?.value.reading,
+  );
+  const standings = graph.derive<EvaluatedListener, Standing>(
+    "standings",
+    listeners,
+    (_key, listener, lookup) => {
+      if (listener.protocol === undefined) return undefined;
+      const neighbours = (lookup.get(ofOwner, ownerPort(listener)) ?? []).map(({ value }) => value);
+      const reading = lookup.get(readings, portOf(listener));
+      const mixed = neighbours.filter((other) => readsDifferently(other, listener));
+      const isLost = (): boolean => isClaimedBefore(listener, lookup, claims);
+      if (mixed.length > 0 && !isLost()) return mixedWith(listener, mixed);
+      if (reading !== undefined && reading !== readingOf(listener) && isLost()) {
+        return isServable(listener) ? PORT_LOST : undefined;
+      }
+      const twins = twinsOf(listener, neighbours);
+      if (twins.length > 0) return sameAs(twins);
+      if (!isServable(listener)) return undefined;
+      return isExcess(listener, lookup) ? EXCESS : CONTENDS;
+    },
+  );
+  const contenders = graph.derive("contenders", listeners, (key, listener, lookup) =>
+    lookup.get(standings, key)?.state === "contends" ? listener : undefined,
+  );
   const byPort = graph.index("contenders by port", contenders, (_key, listener) => [
     { at: portOf(listener), sort: listener.rank },
   ]);
@@ -67,21 +118,34 @@ export function deriveMerge(
     { at: nameOf(listener), sort: listener.rank },
   ]);
 
-  return graph.derive("merged listeners", listeners, (key, listener, lookup) => {
-    const within = lookup.get(selfConflicts, key);
-    if (within !== undefined) return { ...listener, conflict: within };
-    if (!isServable(listener)) return listener;
-    if (isExcess(listener, lookup, ofGateway, settings)) return { ...listener, excess: tooMany(settings) };
-    const portHolder = lookup.first(byPort, portOf(listener))?.value;
-    if (portHolder !== undefined && readsDifferently(portHolder, listener)) {
-      return { ...listener, conflict: PROTOCOL_HELD, heldBy: portHolder.key };
-    }
-    const nameHolder = lookup.first(byName, nameOf(listener))?.value;
-    if (nameHolder !== undefined && nameHolder.key !== key) {
-      return { ...listener, conflict: hostnameHeld(listener), heldBy: nameHolder.key };
-    }
-    return listener;
-  });
+  return graph.derive<EvaluatedListener, MergedListener>(
+    "merged listeners",
+    listeners,
+    (key, listener, lookup) => {
+      const standing = lookup.get(standings, key);
+      switch (standing?.state) {
+        case undefined:
+          return listener;
+        case "indistinct":
+          return { ...listener, conflict: standing.conflict };
+        case "excess":
+          return { ...listener, excess: tooMany(settings) };
+        case "port lost": {
+          const holder = lookup.first(byPort, portOf(listener))?.key;
+          return {
+            ...listener,
+            conflict: PROTOCOL_HELD,
+            ...(holder === undefined ? {} : { heldBy: holder }),
+          };
+        }
+        default: {
+          const holder = lookup.first(byName, nameOf(listener))?.key;
+          if (holder === undefined || holder === key) return listener;
+          return { ...listener, conflict: hostnameHeld(listener), heldBy: holder };
+        }
+      }
+    },
+  );
 }
 
 const PROTOCOL_HELD: Finding = {
@@ -97,41 +161,71 @@ function hostnameHeld({ hostname, port }: EvaluatedListener): Finding {
   };
 }
 
-/** Listeners of one owner: the author sees all of them, so the message may name them. */
-function conflictWithin(
-  listener: EvaluatedListener,
-  lookup: Lookup,
-  ofOwner: Index<EvaluatedListener>,
-): Finding | undefined {
-  if (listener.protocol === undefined) return undefined;
-  const neighbours = lookup.get(ofOwner, `${listener.owner.key}|${portOf(listener)}`) ?? [];
-  const others = neighbours.map(({ value }) => value).filter(({ key }) => key !== listener.key);
-  const names = (found: readonly EvaluatedListener[]): string =>
-    found.map(({ section }) => section).join(", ");
-  const protocols = others.filter((other) => readsDifferently(other, listener));
-  if (protocols.length > 0) {
-    return {
-      reason: "ProtocolConflict",
-      message: `port ${listener.port} is also used by listener ${names(protocols)} of this resource with a protocol that cannot share it`,
-    };
-  }
-  const twins = others.filter((other) => nameOf(other) === nameOf(listener));
-  if (twins.length === 0) return undefined;
-  return {
-    reason: "HostnameConflict",
-    message: `port and hostname are the same as those of listener ${names(twins)} of this resource`,
-  };
+function claimOf(
+  ofOwner: readonly EvaluatedListener[],
+  isExcess: (listener: EvaluatedListener) => boolean,
+): Claim | undefined {
+  const first = ofOwner[0];
+  if (first === undefined || ofOwner.some((other) => readsDifferently(other, first))) return undefined;
+  const holds = ofOwner.some(
+    (listener) => isServable(listener) && twinsOf(listener, ofOwner).length === 0 && !isExcess(listener),
+  );
+  return holds ? { port: portOf(first), rank: first.rank, reading: readingOf(first) } : undefined;
 }
 
-function isExcess(
+/** Whether an owner of higher precedence decides the port's protocol. */
+function isClaimedBefore(listener: EvaluatedListener, lookup: Lookup, claims: Index<Claim>): boolean {
+  const claim = lookup.first(claims, portOf(listener))?.value;
+  return claim !== undefined && claim.rank < listener.rank;
+}
+
+// Listeners of one owner: its author sees all of them, so the messages may name them.
+
+function mixedWith({ port }: EvaluatedListener, others: readonly EvaluatedListener[]): Standing {
+  const message = `port ${port} is also used by listener ${sections(others)} of this resource with a protocol that cannot share it`;
+  return { state: "indistinct", conflict: { reason: "ProtocolConflict", message } };
+}
+
+function sameAs(twins: readonly EvaluatedListener[]): Standing {
+  const message = `port and hostname are the same as those of listener ${sections(twins)} of this resource`;
+  return { state: "indistinct", conflict: { reason: "HostnameConflict", message } };
+}
+
+function sections(listeners: readonly EvaluatedListener[]): string {
+  return listeners.map(({ section }) => section).join(", ");
+}
+
+function twinsOf(
   listener: EvaluatedListener,
-  lookup: Lookup,
-  ofGateway: Index<EvaluatedListener>,
+  neighbours: readonly EvaluatedListener[],
+): readonly EvaluatedListener[] {
+  return neighbours.filter(
+    (other) =>
+      other.key !== listener.key &&
+      other.hostname === listener.hostname &&
+      readingOf(other) === readingOf(listener),
+  );
+}
+
+/** Counts listeners in order of precedence, whatever their state: a limit must not depend on who is valid today. */
+function deriveLimit(
+  graph: Graph,
+  listeners: Source<EvaluatedListener>,
   { maxListenersPerGateway: limit }: EngineSettings,
-): boolean {
-  if (limit === 0 || lookup.count(ofGateway, listener.gateway) <= limit) return false;
-  const entries = lookup.get(ofGateway, listener.gateway) ?? [];
-  return listener.rank >= (entries[limit]?.sort ?? "\uffff");
+): (listener: EvaluatedListener, lookup: Lookup) => boolean {
+  if (limit === 0) return () => false;
+  const ofGateway = graph.index("listeners of gateway", listeners, (_key, { gateway, rank }) => [
+    { at: gateway, sort: rank },
+  ]);
+  const firstBeyond = graph.derive<readonly { readonly sort: Rank }[], Rank>(
+    "first listeners beyond the limit",
+    ofGateway,
+    (_key, entries) => entries[limit]?.sort,
+  );
+  return ({ gateway, rank }, lookup) => {
+    const beyond = lookup.get(firstBeyond, gateway);
+    return beyond !== undefined && rank >= beyond;
+  };
 }
 
 function tooMany({ maxListenersPerGateway: limit }: EngineSettings): Finding {
@@ -143,8 +237,12 @@ function protocolOf(listener: EvaluatedListener): NonNullable<EvaluatedListener[
   return listener.protocol ?? "TCP";
 }
 
+function readingOf(listener: EvaluatedListener): PortProtocol {
+  return portProtocolOf(protocolOf(listener));
+}
+
 function readsDifferently(a: EvaluatedListener, b: EvaluatedListener): boolean {
-  return portProtocolOf(protocolOf(a)) !== portProtocolOf(protocolOf(b));
+  return readingOf(a) !== readingOf(b);
 }
 
 export function portOf(listener: EvaluatedListener): string {
@@ -155,6 +253,10 @@ export function portKey(gateway: Key, transport: string, port: number): string {
   return `${gateway}|${transport}|${port}`;
 }
 
+function ownerPort(listener: EvaluatedListener): string {
+  return `${listener.owner.key}|${portOf(listener)}`;
+}
+
 function nameOf(listener: EvaluatedListener): string {
-  return `${portOf(listener)}|${portProtocolOf(protocolOf(listener))}|${listener.hostname}`;
+  return `${portOf(listener)}|${readingOf(listener)}|${listener.hostname}`;
 }

@@ -180,7 +180,7 @@ function settleRivalries(
           patterns: patternsAt(value, listener),
         };
       })
-      .sort((a, b) => (a.rank < b.rank ? -1 : 1));
+      .sort((a, b) => (a.rank < b.rank || (a.rank === b.rank && a.key < b.key) ? -1 : 1));
     const lost: string[] = [];
     const kept: typeof byAge = [];
     for (const candidate of byAge) {

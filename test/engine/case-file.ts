@@ -8,7 +8,7 @@ import { parseAllDocuments } from "yaml";
 import { admit } from "../../src/api/admission/admit.ts";
 import type { Key } from "../../src/api/key.ts";
 import type { Resource } from "../../src/api/resource.ts";
-import type { InfrastructureFact, ItemReport, ParametersFact } from "../../src/engine/inputs.ts";
+import type { InfrastructureFact, ItemReport } from "../../src/engine/inputs.ts";
 
 export interface CaseHeader {
   readonly case: string;
@@ -25,7 +25,6 @@ export interface CaseHeader {
   };
   readonly facts?: {
     readonly infrastructure?: Readonly<Record<Key, InfrastructureFact>>;
-    readonly parameters?: Readonly<Record<string, ParametersFact>>;
     readonly reports?: readonly ItemReport[];
   };
   /** Deleted in a step of its own after everything else has been applied. */
@@ -59,7 +58,8 @@ export function readCase(path: string): Case {
     return fillIn(document.toJS()) as Record<string, unknown>;
   });
   const unknown = Object.keys(header ?? {}).filter((field) => !HEADER_FIELDS.includes(field));
-  if (header === undefined || unknown.length > 0) throw new Error(`${path}: header has ${unknown.join(", ")}`);
+  if (header === undefined || unknown.length > 0)
+    throw new Error(`${path}: header has ${unknown.join(", ")}`);
   return {
     header: deepFreeze(header) as unknown as CaseHeader,
     resources: objects.map((object) => admitted(object, path)),

@@ -25,7 +25,10 @@ const CALM: readonly string[] = [
 const CALM_LISTENER = CALM.join("; ");
 
 export function compactStatus(status: Fields): Fields {
-  const parents = (status["parents"] ?? []) as readonly { parentRef: ParentReference; conditions: Condition[] }[];
+  const parents = (status["parents"] ?? []) as readonly {
+    parentRef: ParentReference;
+    conditions: Condition[];
+  }[];
   const ancestors = (status["ancestors"] ?? []) as readonly {
     ancestorRef: ParentReference;
     conditions: Condition[];
@@ -39,7 +42,10 @@ export function compactStatus(status: Fields): Fields {
     ...(attached === undefined ? {} : { attachedListenerSets: attached }),
     ...(listeners.length === 0 ? {} : { listeners: Object.fromEntries(listeners.map(compactListener)) }),
     ...Object.fromEntries([
-      ...parents.map(({ parentRef, conditions }) => [`parent ${reference(parentRef)}`, compactConditions(conditions)]),
+      ...parents.map(({ parentRef, conditions }) => [
+        `parent ${reference(parentRef)}`,
+        compactConditions(conditions),
+      ]),
       ...ancestors.map(({ ancestorRef, conditions }) => [
         `ancestor ${reference(ancestorRef)}`,
         compactConditions(conditions),
@@ -48,7 +54,13 @@ export function compactStatus(status: Fields): Fields {
   };
 }
 
-function compactListener({ name, port, supportedKinds, attachedRoutes, conditions }: ListenerFields): [string, unknown] {
+function compactListener({
+  name,
+  port,
+  supportedKinds,
+  attachedRoutes,
+  conditions,
+}: ListenerFields): [string, unknown] {
   const kinds = supportedKinds.map(({ kind }) => kind).join(" ");
   const shownPort = port === undefined ? "" : ` port ${port}`;
   const own = compactConditions(conditions);

@@ -23,7 +23,9 @@ describe("golden cases", () => {
     else expect(computed).toBe(golden.expected);
     expect(caseText(golden, computed).split("\n").length).toBeLessThanOrEqual(MAX_LINES);
     expect(golden.header).toMatchObject({ case: file.replace(/\.yaml$/, "") });
-    expect(golden.header.clause).toMatch(/^(seed 00[0-4]|GEP|HTTPRoute|GRPCRoute|BackendTLSPolicy|Gateway|issue 3)/);
+    expect(golden.header.clause).toMatch(
+      /^(seed 00[0-4]|GEP|HTTPRoute|GRPCRoute|BackendTLSPolicy|Gateway|issue 3)/,
+    );
   });
 
   it("keeps no key in a case", () => {
@@ -40,7 +42,6 @@ function compute({ header, resources }: Case): string {
   });
   engine.learn({
     infrastructure: new Map(Object.entries(header.facts?.infrastructure ?? {})),
-    parameters: new Map(Object.entries(header.facts?.parameters ?? {})),
     reports: header.facts?.reports ?? [],
   });
   engine.apply(resources.map((resource) => ({ key: keyOf(resource), resource })));
@@ -58,7 +59,9 @@ function compute({ header, resources }: Case): string {
         controllerName: TEST_SETTINGS.controllerName,
         now: "2026-01-01T00:00:00Z",
       });
-      return [[`${kind} ${namespace === "" ? name : `${namespace}/${name}`}`, compactStatus(status)] as const];
+      return [
+        [`${kind} ${namespace === "" ? name : `${namespace}/${name}`}`, compactStatus(status)] as const,
+      ];
     });
   return stringify(
     {
