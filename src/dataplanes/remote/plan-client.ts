@@ -1,18 +1,18 @@
 /**
- * The pod's end of the stream: keeps a data plane fed. Serves what it last knew from the first moment, reconnects with backoff, and never takes anything away because
- * the controller is away.
+ * The pod's end of the stream: keeps a data plane fed. It serves what it last knew from the first moment, and never takes anything away because controllers are
+ * away. It speaks to every replica of the controller, takes items from one of them, and turns to another when that one is lost.
  */
-import { type ClientHttp2Session, connect } from "node:http2";
+import { lookup } from "node:dns/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ItemId, PlanItem } from "../../plan/plan.ts";
 import type { DataPlane, ItemReport } from "../dataplane.ts";
-import { readLines } from "./lines.ts";
+import { ControllerLink } from "./controller-link.ts";
 import type { PlanJournal } from "./plan-journal.ts";
-import { type ControllerMessage, decodeItem, digestOf, PLAN_PATH, type PodMessage } from "./protocol.ts";
+import { type ControllerMessage, decodeItem, digestOf } from "./protocol.ts";
 
 export interface PlanClientOptions {
-  /** `https://host:port` */
-  readonly url: string;
+  /** `host:port`; every address of the host is a replica of the controller. */
+  readonly controller: string;
   readonly authority: string;
   readonly gateway: string;
   readonly pod: string;
@@ -20,107 +20,109 @@ export interface PlanClientOptions {
   readonly token: () => Promise<string>;
   readonly journal: PlanJournal;
   readonly dataPlane: DataPlane;
-  readonly onState?: (state: "connected" | "synced" | "disconnected", detail?: string) => void;
+  readonly onState?: (state: "connected" | "synced" | "disconnected", detail: string) => void;
 }
 
-const FIRST_RETRY_MS = 200;
-const LAST_RETRY_MS = 10_000;
-const PING_MS = 10_000;
-const MAX_LINE = 256 * 1024 * 1024;
+const RESOLVE_MS = 5_000;
 
 /** Runs until the signal is aborted. */
 export async function runPlanClient(options: PlanClientOptions, signal: AbortSignal): Promise<void> {
-  const { journal, dataPlane } = options;
-  const reports = new Map<ItemId, ItemReport>();
-  let send: ((message: PodMessage) => void) | undefined;
-  dataPlane.onReport((changed) => {
-    for (const report of changed) reports.set(report.id, report);
-    send?.({ type: "report", reports: changed });
-  });
-  dataPlane.apply({ upserts: [...journal.items.values()].map(decodeItem), removes: [] });
-
-  let delay = FIRST_RETRY_MS;
+  const client = new PlanClient(options, signal);
   while (!signal.aborted) {
-    try {
-      await stream(options, signal, (sender) => {
-        send = sender;
-        delay = FIRST_RETRY_MS;
-        sender({ type: "report", reports: [...reports.values()] });
-      });
-      options.onState?.("disconnected");
-    } catch (error) {
-      options.onState?.("disconnected", error instanceof Error ? error.message : String(error));
+    client.meet(await addressesOf(options.controller));
+    await sleep(RESOLVE_MS, undefined, { signal }).catch(() => {});
+  }
+  client.close();
+  await options.journal.flushed();
+}
+
+class PlanClient {
+  readonly #options: PlanClientOptions;
+  readonly #signal: AbortSignal;
+  readonly #links: Map<string, ControllerLink> = new Map();
+  readonly #reports: Map<ItemId, ItemReport> = new Map();
+  /** The replica that items come from. */
+  #source: ControllerLink | undefined;
+
+  constructor(options: PlanClientOptions, signal: AbortSignal) {
+    this.#options = options;
+    this.#signal = signal;
+    options.dataPlane.onReport((changed) => {
+      for (const report of changed) this.#reports.set(report.id, report);
+      for (const link of this.#links.values()) link.send({ type: "report", reports: changed });
+    });
+    options.dataPlane.apply({ upserts: [...options.journal.items.values()].map(decodeItem), removes: [] });
+  }
+
+  /** Opens links to replicas that are new and closes those to replicas that are gone. An empty answer changes nothing: DNS may be away, too. */
+  meet(addresses: readonly string[]): void {
+    if (addresses.length === 0) return;
+    for (const [address, link] of this.#links) {
+      if (addresses.includes(address)) continue;
+      link.close();
+      this.#links.delete(address);
     }
-    send = undefined;
-    await sleep(delay * (0.5 + Math.random()), undefined, { signal }).catch(() => {});
-    delay = Math.min(delay * 2, LAST_RETRY_MS);
+    for (const address of addresses)
+      if (!this.#links.has(address)) this.#links.set(address, this.#open(address));
   }
-  await journal.flushed();
-}
 
-async function stream(
-  options: PlanClientOptions,
-  signal: AbortSignal,
-  onOpen: (send: (message: PodMessage) => void) => void,
-): Promise<void> {
-  const session = connect(options.url, { ca: options.authority, minVersion: "TLSv1.3" });
-  const abort = (): void => session.destroy();
-  signal.addEventListener("abort", abort);
-  const watchdog = keepAlive(session);
-  try {
-    const token = await options.token();
-    const request = session.request({
-      ":method": "POST",
-      ":path": PLAN_PATH,
-      authorization: `Bearer ${token}`,
+  close(): void {
+    for (const link of this.#links.values()) link.close();
+    this.#links.clear();
+  }
+
+  #open(address: string): ControllerLink {
+    const { controller, authority, gateway, pod, token, onState } = this.#options;
+    const link: ControllerLink = new ControllerLink(
+      { address, controller, authority, gateway, pod, token },
+      {
+        onOpen: () => {
+          onState?.("connected", address);
+          link.send({ type: "report", reports: [...this.#reports.values()] });
+          this.#choose();
+        },
+        onMessage: (message) => this.#take(message, link),
+        onClose: (reason) => {
+          onState?.("disconnected", `${address}: ${reason}`);
+          if (this.#source !== link) return;
+          this.#source = undefined;
+          this.#choose();
+        },
+      },
+      this.#signal,
+    );
+    return link;
+  }
+
+  #choose(): void {
+    if (this.#source !== undefined || this.#signal.aborted) return;
+    const link = [...this.#links.values()].find((candidate) => candidate.isOpen);
+    if (link === undefined) return;
+    this.#source = link;
+    const have = Object.fromEntries(
+      [...this.#options.journal.items].map(([id, text]) => [id, digestOf(text)]),
+    );
+    link.send({ type: "serve", have });
+  }
+
+  #take({ upserts, removes, synced }: ControllerMessage, from: ControllerLink): void {
+    if (from !== this.#source) return;
+    const { dataPlane, journal, onState } = this.#options;
+    const encoded = new Map<ItemId, string>();
+    const items: PlanItem[] = upserts.map((text) => {
+      const item = decodeItem(text);
+      encoded.set(item.id, text);
+      return item;
     });
-    const send = (message: PodMessage): void => void request.write(`${JSON.stringify(message)}\n`);
-    const have = Object.fromEntries([...options.journal.items].map(([id, text]) => [id, digestOf(text)]));
-    send({ type: "hello", gateway: options.gateway, pod: options.pod, have });
-    await new Promise<void>((resolve, reject) => {
-      session.once("error", reject);
-      request.once("error", reject);
-      request.once("close", () => reject(new Error("the controller closed the stream")));
-      request.once("response", (headers) => {
-        if (headers[":status"] === 200) resolve();
-        else reject(new Error(`the controller answered ${headers[":status"]}`));
-      });
-    });
-    options.onState?.("connected");
-    onOpen(send);
-    for await (const line of readLines(request, MAX_LINE))
-      take(JSON.parse(line) as ControllerMessage, options);
-  } finally {
-    clearInterval(watchdog);
-    signal.removeEventListener("abort", abort);
-    session.destroy();
+    for (const id of removes) this.#reports.delete(id);
+    dataPlane.apply({ upserts: items, removes });
+    journal.record(encoded, removes);
+    if (synced) onState?.("synced", from.address);
   }
 }
 
-function take(
-  { upserts, removes, synced }: ControllerMessage,
-  { journal, dataPlane, onState }: PlanClientOptions,
-): void {
-  const encoded = new Map<ItemId, string>();
-  const items: PlanItem[] = upserts.map((text) => {
-    const item = decodeItem(text);
-    encoded.set(item.id, text);
-    return item;
-  });
-  dataPlane.apply({ upserts: items, removes });
-  journal.record(encoded, removes);
-  if (synced) onState?.("synced");
-}
-
-/** A connection that answers nothing is a dead one, whatever the kernel believes. */
-function keepAlive(session: ClientHttp2Session): NodeJS.Timeout {
-  let answered = true;
-  session.on("error", () => session.destroy());
-  return setInterval(() => {
-    if (!answered) return session.destroy();
-    answered = false;
-    return void session.ping(() => {
-      answered = true;
-    });
-  }, PING_MS);
+async function addressesOf(controller: string): Promise<readonly string[]> {
+  const host = controller.slice(0, controller.lastIndexOf(":"));
+  const found = await lookup(host, { all: true }).catch(() => []);
+  return found.map(({ address }) => address);
 }

@@ -38,6 +38,8 @@ interface Replica {
   /** What changed while the pod was not reading. */
   readonly pending: Set<ItemId>;
   blocked: boolean;
+  /** Whether this controller is the one that the pod takes its items from. */
+  serving: boolean;
 }
 
 const MAX_LINE = 64 * 1024 * 1024;
@@ -152,6 +154,8 @@ export class PlanServer implements DataPlane {
             return refuse(stream, 403);
           }
           replica = this.#admit(stream, message);
+        } else if (message.type === "serve" && replica !== undefined) {
+          this.#begin(replica, message.have);
         } else if (message.type === "report" && replica !== undefined) {
           this.#reports.take(replica.pod, own(message.reports, replica.gateway, this.#gatewayOf));
         } else return refuse(stream, 400);
@@ -169,6 +173,7 @@ export class PlanServer implements DataPlane {
       stream,
       pending: new Set(),
       blocked: false,
+      serving: false,
     };
     const replicas = this.#replicas.get(hello.gateway) ?? new Set();
     this.#replicas.set(hello.gateway, replicas.add(replica));
@@ -177,13 +182,17 @@ export class PlanServer implements DataPlane {
       replica.blocked = false;
       this.#send(replica, []);
     });
-    const items = this.#items.get(hello.gateway) ?? new Map<ItemId, EncodedItem>();
+    return replica;
+  }
+
+  #begin(replica: Replica, have: Readonly<Record<ItemId, string>>): void {
+    replica.serving = true;
+    const items = this.#items.get(replica.gateway) ?? new Map<ItemId, EncodedItem>();
     const ids = [
-      ...[...items].filter(([id, { digest }]) => hello.have[id] !== digest).map(([id]) => id),
-      ...Object.keys(hello.have).filter((id) => !items.has(id)),
+      ...[...items].filter(([id, { digest }]) => have[id] !== digest).map(([id]) => id),
+      ...Object.keys(have).filter((id) => !items.has(id)),
     ];
     this.#send(replica, ids, true);
-    return replica;
   }
 
   #dismiss(replica: Replica): void {
@@ -196,6 +205,7 @@ export class PlanServer implements DataPlane {
 
   /** The whole difference is one message to the pod, so that it is applied in one step, unless it is very large. */
   #send(replica: Replica, ids: readonly ItemId[], synced = false): void {
+    if (!replica.serving) return;
     for (const id of ids) replica.pending.add(id);
     if (replica.blocked && !synced) return;
     const batch = [...replica.pending];

@@ -1,9 +1,13 @@
 /**
  * The stream between a controller and the data plane pods of its Gateways: one HTTP/2 request over TLS, lines of JSON both ways.
  *
- *   pod → controller   hello   which Gateway, and which items it still has (by digest), so that only the difference is sent
+ *   pod → controller   hello   which Gateway
+ *                      serve   asks for items, and says which it still has (by digest), so that only the difference is sent
  *                      report  the fate of items
  *   controller → pod   delta   items that appeared, changed or went away; `synced` ends the first difference
+ *
+ * A pod speaks to every replica of the controller and takes items from one of them at a time: all replicas must know what is programmed, since any of them may be
+ * the leader that writes statuses, but two of them must not both feed one pod, since one may be behind.
  *
  * The controller is known by its certificate, the pod by its ServiceAccount's token; a pod is given the items of its own Gateway and no others.
  */
@@ -20,8 +24,8 @@ export type PodMessage =
       readonly type: "hello";
       readonly gateway: string;
       readonly pod: string;
-      readonly have: Readonly<Record<ItemId, string>>;
     }
+  | { readonly type: "serve"; readonly have: Readonly<Record<ItemId, string>> }
   | { readonly type: "report"; readonly reports: readonly ItemReport[] };
 
 export interface ControllerMessage {
