@@ -1,0 +1,178 @@
+/**
+ * Makes the infrastructure of each served Gateway what `desiredManifests` says, and tells what became of it. Runs on every replica to know addresses; writes only on the
+ * leader. Work is per Gateway, one at a time for each, the newest wish only.
+ */
+import type { Service } from "../api/core.ts";
+import type { Gateway, GatewayClass } from "../api/gateway.ts";
+import type { GatewayParameters } from "../api/gateway-parameters.ts";
+import { type Key, keyFor, partsOf } from "../api/key.ts";
+import type { Resource } from "../api/resource.ts";
+import { type AddressFact, addressFact } from "./addresses.ts";
+import { type DataPlaneContext, desiredManifests, type Manifest, type ServedPort } from "./desired.ts";
+import { infrastructureName } from "./names.ts";
+import { effectiveParameters } from "./parameters.ts";
+
+/** What the reconciler needs of a cluster. */
+export interface InfrastructureCluster {
+  /** Server-side apply with our field manager. */
+  apply(manifest: Manifest): Promise<void>;
+  remove(object: ObjectName): Promise<void>;
+  /** Everything that carries our managed-by label, of the kinds that we make. */
+  listOwned(): Promise<readonly (ObjectName & { readonly gateway: string })[]>;
+}
+
+export interface ObjectName {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface ReconcilerOptions {
+  readonly cluster: InfrastructureCluster;
+  readonly context: () => DataPlaneContext;
+  readonly find: (key: Key) => Resource | undefined;
+  readonly onFact: (gateway: Key, fact: AddressFact | undefined) => void;
+  readonly onProblem: (gateway: Key, problem: string) => void;
+}
+
+const RETRY_MS = 2_000;
+
+export class InfrastructureReconciler {
+  readonly #options: ReconcilerOptions;
+  /** Ports of every Gateway that is served. */
+  readonly #served: Map<Key, readonly ServedPort[]> = new Map();
+  readonly #applied: Map<Key, ReadonlyMap<string, string>> = new Map();
+  readonly #dirty: Set<Key> = new Set();
+  readonly #busy: Set<Key> = new Set();
+  #leading = false;
+
+  constructor(options: ReconcilerOptions) {
+    this.#options = options;
+  }
+
+  /** A Gateway is served on these ports, or (undefined) not at all any more. */
+  serve(gateway: Key, ports: readonly ServedPort[] | undefined): void {
+    if (ports === undefined) {
+      this.#served.delete(gateway);
+      this.#options.onFact(gateway, undefined);
+    } else {
+      this.#served.set(gateway, ports);
+      this.#tellAddresses(gateway);
+    }
+    this.#wake(gateway);
+  }
+
+  /** Something changed that the infrastructure of Gateways is made from or seen by. */
+  notice(key: Key, resource: Resource | undefined): void {
+    const { kind } = partsOf(key);
+    if (kind === "Gateway" && this.#served.has(key)) this.#wake(key);
+    else if (kind === "GatewayClass" || kind === "GatewayParameters")
+      for (const gateway of this.#served.keys()) this.#wake(gateway);
+    else if (kind === "Service") this.#noticeService(key, resource as Service | undefined);
+  }
+
+  /** Begins or ceases to write. A new leader looks at what is there and removes what nobody wants. */
+  async lead(leading: boolean): Promise<void> {
+    this.#leading = leading;
+    if (!leading) return;
+    this.#applied.clear();
+    await this.#removeStrangers();
+    for (const gateway of this.#served.keys()) this.#wake(gateway);
+  }
+
+  #noticeService(key: Key, service: Service | undefined): void {
+    for (const gateway of this.#served.keys()) {
+      const found = this.#options.find(gateway) as Gateway | undefined;
+      const { namespace, name } = partsOf(key);
+      if (found === undefined || found.metadata.namespace !== namespace) continue;
+      if (!name.startsWith(infrastructureName(found))) continue;
+      this.#tellAddresses(gateway);
+      if (service === undefined) {
+        this.#applied.delete(gateway);
+        this.#wake(gateway);
+      }
+    }
+  }
+
+  #tellAddresses(gateway: Key): void {
+    const found = this.#options.find(gateway) as Gateway | undefined;
+    if (found === undefined) return;
+    const service = (name: string): Service | undefined =>
+      this.#options.find(keyFor("Service", found.metadata.namespace ?? "", name)) as Service | undefined;
+    this.#options.onFact(gateway, addressFact(found, service));
+  }
+
+  #wake(gateway: Key): void {
+    if (!this.#leading) return;
+    this.#dirty.add(gateway);
+    if (!this.#busy.has(gateway)) void this.#work(gateway);
+  }
+
+  async #work(gateway: Key): Promise<void> {
+    this.#busy.add(gateway);
+    try {
+      while (this.#dirty.delete(gateway) && this.#leading) await this.#reconcile(gateway);
+    } catch (error) {
+      this.#options.onProblem(gateway, error instanceof Error ? error.message : String(error));
+      setTimeout(() => this.#wake(gateway), RETRY_MS).unref();
+    } finally {
+      this.#busy.delete(gateway);
+    }
+  }
+
+  async #reconcile(gateway: Key): Promise<void> {
+    const before = this.#applied.get(gateway) ?? new Map<string, string>();
+    const wanted = this.#wanted(gateway);
+    const after = new Map(before);
+    this.#applied.set(gateway, after);
+    for (const manifest of wanted) {
+      const text = JSON.stringify(manifest);
+      const id = identity(manifest);
+      if (before.get(id) === text) continue;
+      await this.#options.cluster.apply(manifest);
+      after.set(id, text);
+    }
+    const kept = new Set(wanted.map(identity));
+    for (const id of before.keys()) {
+      if (kept.has(id)) continue;
+      await this.#options.cluster.remove(named(id));
+      after.delete(id);
+    }
+    if (wanted.length === 0) this.#applied.delete(gateway);
+  }
+
+  #wanted(key: Key): readonly Manifest[] {
+    const ports = this.#served.get(key);
+    const gateway = this.#options.find(key) as Gateway | undefined;
+    if (ports === undefined || gateway === undefined) return [];
+    const { find } = this.#options;
+    const gatewayClass = find(keyFor("GatewayClass", "", gateway.spec.gatewayClassName)) as
+      | GatewayClass
+      | undefined;
+    const parameters = effectiveParameters(
+      gateway,
+      gatewayClass,
+      (at) => find(at) as GatewayParameters | undefined,
+    );
+    const sorted = [...ports].sort((a, b) => a.port - b.port || a.transport.localeCompare(b.transport));
+    return desiredManifests({ gateway, parameters, ports: sorted }, this.#options.context());
+  }
+
+  /** Infrastructure of Gateways that went away while nobody led, or that are another controller's now. */
+  async #removeStrangers(): Promise<void> {
+    for (const { gateway, ...object } of await this.#options.cluster.listOwned()) {
+      const key = keyFor("Gateway", object.namespace, gateway);
+      if (!this.#served.has(key)) await this.#options.cluster.remove(object);
+    }
+  }
+}
+
+function identity({ apiVersion, kind, metadata }: Manifest): string {
+  return `${apiVersion}|${kind}|${metadata.namespace}|${metadata.name}`;
+}
+
+function named(id: string): ObjectName {
+  const [apiVersion = "", kind = "", namespace = "", name = ""] = id.split("|");
+  return { apiVersion, kind, namespace, name };
+}
