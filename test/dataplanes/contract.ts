@@ -6,12 +6,14 @@
 import { describe } from "vitest";
 import { describeHttp } from "./contract/http.ts";
 import { describeHttp2 } from "./contract/http2.ts";
+import { describeMessages } from "./contract/messages.ts";
 import { describeTls } from "./contract/tls.ts";
 import type { CreateDataPlane } from "./plane-under-test.ts";
 
 export function describeDataPlane(name: string, create: CreateDataPlane): void {
   describe(name, () => {
     describe("HTTP", () => describeHttp(create));
+    describe("messages", () => describeMessages(create));
     describe("TLS", () => describeTls(create));
     describe("HTTP/2", () => describeHttp2(create));
   });

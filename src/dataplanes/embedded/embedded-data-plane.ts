@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { availableParallelism } from "node:os";
 import { RoutingTable } from "../../matching/routing-table.ts";
 import type { ItemId, PlanDelta } from "../../plan/plan.ts";
 import type { CloseOptions, DataPlane, ItemReport } from "../dataplane.ts";
@@ -7,6 +8,7 @@ import { defaultLimits, type EmbeddedOptions } from "./options.ts";
 import type { PortFate } from "./ports/ports.ts";
 import { Reporter } from "./reporter.ts";
 import { ServingThread } from "./serving-thread.ts";
+import { WorkerPool } from "./workers/worker-pool.ts";
 
 const DEFAULT_GRACE_MS = 10_000;
 
@@ -23,7 +25,7 @@ export class EmbeddedDataPlane implements DataPlane {
   #closed: Promise<void> | undefined;
 
   constructor(options: EmbeddedOptions) {
-    this.#threads = startThreads(options, (port, fate) => this.#reporter.portFate(port, fate));
+    this.#threads = startThreads(options, this.#table, (port, fate) => this.#reporter.portFate(port, fate));
     options.signal?.addEventListener("abort", () => void this.close({ graceMs: 0 }), { once: true });
   }
 
@@ -31,8 +33,10 @@ export class EmbeddedDataPlane implements DataPlane {
     if (this.#closed !== undefined) return;
     this.#reporter.beforeApply(delta);
     this.#table.apply(delta);
-    this.#threads.apply(delta);
-    this.#reporter.afterApply(delta);
+    const applied = this.#threads.apply(delta);
+    // Nothing is programmed before it serves.
+    if (applied === undefined) this.#reporter.afterApply(delta);
+    else void applied.then(() => this.#reporter.afterApply(delta));
   }
 
   onReport(handler: (reports: readonly ItemReport[]) => void): void {
@@ -47,18 +51,31 @@ export class EmbeddedDataPlane implements DataPlane {
 
 /** Whatever serves: one thread in the process, or many beside it. */
 interface Threads {
-  apply(delta: PlanDelta): void;
+  /** A promise when it takes time until the delta is served. */
+  apply(delta: PlanDelta): Promise<void> | void;
   close(graceMs: number): Promise<void>;
 }
 
-function startThreads(options: EmbeddedOptions, onPortFate: (port: ItemId, fate: PortFate) => void): Threads {
+function startThreads(
+  options: EmbeddedOptions,
+  table: RoutingTable,
+  onPortFate: (port: ItemId, fate: PortFate) => void,
+): Threads {
+  const { trustedHops = 0, workers = 0, onRequestEnd } = options;
   const { address, portMap = (port) => port } = options.bind;
-  return new ServingThread({
-    limits: { ...defaultLimits, ...options.limits },
-    trustedHops: options.trustedHops ?? 0,
-    ticketSecret: randomBytes(48),
-    bindingOf: ({ port }) => ({ address, port: portMap(port) }),
+  const limits = { ...defaultLimits, ...options.limits };
+  const ticketSecret = randomBytes(48);
+  const size = workers === "auto" ? availableParallelism() : workers;
+  if (size === 0) {
+    const bindingOf = ({ port }: { readonly port: number }) => ({ address, port: portMap(port) });
+    return new ServingThread({ limits, trustedHops, ticketSecret, bindingOf, onPortFate, onRequestEnd });
+  }
+  return new WorkerPool({
+    size,
+    setup: { address, limits, trustedHops, ticketSecret, wantsRecords: onRequestEnd !== undefined },
+    table,
+    numberOf: ({ port }) => portMap(port),
     onPortFate,
-    onRequestEnd: options.onRequestEnd,
+    onRequestEnd,
   });
 }

@@ -123,7 +123,7 @@ export class H1Exchange implements Exchange {
   #linger(): void {
     const { socket } = this.#request;
     this.#request.on("error", ignore).resume();
-    const limit = setTimeout(() => socket.destroy(), LINGER_MS);
+    const limit = setTimeout(() => socket.destroy(), LINGER_MS).unref();
     const over = (): void => clearTimeout(limit);
     this.#request.once("end", over).once("close", over);
   }

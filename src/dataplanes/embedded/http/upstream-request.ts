@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { editPath } from "../../../matching/rewrite.ts";
 import type { BackendItem } from "../../../plan/backend.ts";
 import type { ForwardAction, WeightedBackend } from "../../../plan/rule.ts";
@@ -32,6 +33,10 @@ export function buildHead(
   removeHopByHop(headers);
   headers.remove("expect");
   if (wantsTrailers) headers.set("te", "trailers");
+  // HTTP/2 has no key of its own for WebSockets; the HTTP/1.1 handshake with the backend needs one.
+  if (exchange.websocket && exchange.protocol === "HTTP/2") {
+    headers.set("sec-websocket-key", randomBytes(16).toString("base64"));
+  }
   addForwardedHeaders(headers, request, chosen.trustedHops);
   applyEdits(headers, action.filters.requestHeaders);
   applyEdits(headers, entry.filters.requestHeaders);

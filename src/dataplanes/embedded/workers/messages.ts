@@ -1,0 +1,29 @@
+import type { ItemId } from "../../../plan/plan.ts";
+import type { Limits, RequestRecord } from "../options.ts";
+import type { PortFate } from "../ports/ports.ts";
+import type { TransferDelta } from "./plan-transfer.ts";
+
+/** What a worker is started with. */
+export interface WorkerSetup {
+  readonly address: string;
+  readonly limits: Limits;
+  readonly trustedHops: number;
+  readonly ticketSecret: Uint8Array;
+  readonly wantsRecords: boolean;
+}
+
+export type ToWorker =
+  /** `bound`: where the ports of the delta are really opened. */
+  | {
+      readonly type: "apply";
+      readonly turn: number;
+      readonly delta: TransferDelta;
+      readonly bound: ReadonlyMap<ItemId, number>;
+    }
+  | { readonly type: "close"; readonly graceMs: number };
+
+export type FromWorker =
+  | { readonly type: "applied"; readonly turn: number }
+  | { readonly type: "port"; readonly port: ItemId; readonly fate: PortFate }
+  | { readonly type: "records"; readonly records: readonly RequestRecord[] }
+  | { readonly type: "closed" };

@@ -1,0 +1,128 @@
+import { Worker } from "node:worker_threads";
+import type { RoutingTable } from "../../../matching/routing-table.ts";
+import type { ItemId, PlanDelta, PortItem } from "../../../plan/plan.ts";
+import type { RequestRecord } from "../options.ts";
+import type { PortFate } from "../ports/ports.ts";
+import type { FromWorker, ToWorker, WorkerSetup } from "./messages.ts";
+import { toTransfer } from "./plan-transfer.ts";
+
+const RESTART_MS = 500;
+
+export interface WorkerPoolOptions {
+  readonly size: number;
+  readonly setup: WorkerSetup;
+  /** The whole plan, for a worker that has to be started again. */
+  readonly table: RoutingTable;
+  readonly numberOf: (port: PortItem) => number;
+  readonly onPortFate: (port: ItemId, fate: PortFate) => void;
+  readonly onRequestEnd: ((record: RequestRecord) => void) | undefined;
+}
+
+/**
+ * Threads that serve the same plan on the same ports; the kernel divides the connections among them.
+ * A port is open when all of them have opened it. A thread that dies is replaced and given the whole plan.
+ */
+export class WorkerPool {
+  readonly #options: WorkerPoolOptions;
+  readonly #workers: Set<Worker> = new Set();
+  readonly #fates: Map<ItemId, Map<Worker, PortFate>> = new Map();
+  readonly #turns: Map<number, { readonly waiting: Set<Worker>; readonly done: () => void }> = new Map();
+  #turn = 0;
+  #closing = false;
+
+  constructor(options: WorkerPoolOptions) {
+    this.#options = options;
+    for (let count = 0; count < options.size; count++) this.#start();
+  }
+
+  /** Resolves when every worker serves it. */
+  apply(delta: PlanDelta): Promise<void> {
+    for (const id of delta.removes) this.#fates.delete(id);
+    const turn = ++this.#turn;
+    const message = this.#messageFor(delta, turn);
+    return new Promise((done) => {
+      this.#turns.set(turn, { waiting: new Set(this.#workers), done });
+      for (const worker of this.#workers) worker.postMessage(message);
+      this.#settle(turn);
+    });
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.#closing = true;
+    const message: ToWorker = { type: "close", graceMs };
+    await Promise.all(
+      [...this.#workers].map(
+        (worker) =>
+          new Promise<void>((resolve) => {
+            worker.once("exit", () => resolve());
+            worker.postMessage(message);
+          }),
+      ),
+    );
+  }
+
+  #start(): void {
+    const worker = new Worker(new URL(workerFile, import.meta.url), {
+      workerData: this.#options.setup,
+      execArgv: [],
+    });
+    this.#workers.add(worker);
+    worker.on("message", (message: FromWorker) => this.#receive(worker, message));
+    worker.on("error", (error) => process.emitWarning(error, "EmbeddedWorkerFailed"));
+    worker.once("exit", () => this.#onExit(worker));
+  }
+
+  #onExit(worker: Worker): void {
+    this.#workers.delete(worker);
+    for (const fates of this.#fates.values()) fates.delete(worker);
+    for (const [turn, { waiting }] of this.#turns) {
+      waiting.delete(worker);
+      this.#settle(turn);
+    }
+    if (this.#closing) return;
+    setTimeout(() => {
+      if (this.#closing) return;
+      this.#start();
+      const replacement = [...this.#workers].at(-1);
+      const whole = { upserts: [...this.#options.table.items()], removes: [] };
+      replacement?.postMessage(this.#messageFor(whole, 0));
+    }, RESTART_MS);
+  }
+
+  #messageFor(delta: PlanDelta, turn: number): ToWorker {
+    const bound = new Map<ItemId, number>();
+    for (const item of delta.upserts)
+      if (item.type === "port") bound.set(item.id, this.#options.numberOf(item));
+    return { type: "apply", turn, delta: toTransfer(delta), bound };
+  }
+
+  #receive(worker: Worker, message: FromWorker): void {
+    if (message.type === "records") {
+      for (const record of message.records) this.#options.onRequestEnd?.(record);
+    } else if (message.type === "closed") void worker.terminate();
+    else if (message.type === "port") this.#onPortFate(worker, message.port, message.fate);
+    else if (message.type === "applied") {
+      this.#turns.get(message.turn)?.waiting.delete(worker);
+      this.#settle(message.turn);
+    }
+  }
+
+  #settle(turn: number): void {
+    const pending = this.#turns.get(turn);
+    if (pending === undefined || pending.waiting.size > 0) return;
+    this.#turns.delete(turn);
+    pending.done();
+  }
+
+  #onPortFate(worker: Worker, port: ItemId, fate: PortFate): void {
+    const fates = this.#fates.get(port) ?? new Map<Worker, PortFate>();
+    this.#fates.set(port, fates.set(worker, fate));
+    if (!fate.bound) this.#options.onPortFate(port, fate);
+    else if (fates.size >= this.#workers.size && fates.values().every(({ bound }) => bound)) {
+      this.#options.onPortFate(port, fate);
+    }
+  }
+}
+
+/** The same file as it is written, or as it is built. */
+const workerFile: string = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";
