@@ -12,6 +12,12 @@ export function wrongType(value: unknown, wanted: string, pass: Pass): unknown {
   return value;
 }
 
+/** What is usually meant by a value of another type where a string should be. */
+const QUOTING: Readonly<Partial<Record<string, string>>> = {
+  boolean: "Put the text in quotes: YAML takes words such as yes, no, on and off for true and false.",
+  number: "Put the number in quotes.",
+};
+
 export function compileString(schema: Schema): Check {
   const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern, format } = schema;
   const matches = pattern === undefined ? undefined : matcher(pattern);
@@ -19,9 +25,9 @@ export function compileString(schema: Schema): Check {
   const inEnum = compileEnum(schema);
   return (value, pass) => {
     if (typeof value !== "string") {
-      const quoted = typeof value === "boolean" || typeof value === "number";
-      if (!quoted) return wrongType(value, "a string", pass);
-      pass.block("schema/type", `${show(value)} is not a string`, `Put it in quotes: "${String(value)}".`);
+      const remedy = QUOTING[typeof value];
+      if (remedy === undefined) return wrongType(value, "a string", pass);
+      pass.block("schema/type", `${show(value)} is not a string`, remedy);
       return value;
     }
     if (isLongerThan(value, maxLength)) {

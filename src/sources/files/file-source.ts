@@ -34,11 +34,7 @@ export class FileSource implements Source {
     try {
       for (let told: string | undefined; !signal.aborted; ) {
         const settled = await state.refresh(signal);
-        const directories = [
-          ...new Set([...settled.directories, ...this.#paths.map((path) => dirname(path))]),
-        ];
-        const isUnseen = watch.isNew(directories);
-        const isWatched = watch.follow(directories);
+        const { hasNew, isComplete } = watch.follow(this.#watched(settled.directories));
         const findings = JSON.stringify([settled.errors, settled.warnings]);
         if (told === undefined || settled.changes.length > 0) sink(settled.changes);
         if (told !== findings || settled.changes.length > 0) onSettled?.(settled);

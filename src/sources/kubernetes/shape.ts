@@ -1,0 +1,111 @@
+/** Objects as an API server hands them out → the shapes of src/api, with nothing in memory that Mergeway does not read. */
+import { withChildGateways } from "../../api/admission/child-gateways.ts";
+import { isObject } from "../../api/admission/compile.ts";
+import { CONFIG_MAP, ENDPOINT_SLICE, SECRET, SERVICE } from "../../api/admission/core-schemas.ts";
+import { knownKinds } from "../../api/admission/kinds.ts";
+import type { Schema } from "../../api/admission/schema.ts";
+import type { ObjectMeta } from "../../api/metadata.ts";
+import { GROUP_OF_KIND, type Kind, type Resource } from "../../api/resource.ts";
+import type { ApiObject } from "../../kubernetes/api-object.ts";
+import { compileRelaxed, type Shaping } from "./relaxed-schema.ts";
+
+export type Shaped = { readonly resource: Resource } | { readonly problem: string };
+
+type Shaper = (object: ApiObject) => Shaped;
+
+/** The shaper of a kind; lists and watches leave `apiVersion` and `kind` to the reader. */
+export function shaperOf(kind: Kind, apiVersion: string): Shaper {
+  const version = apiVersion.slice(apiVersion.indexOf("/") + 1);
+  const { status, ...properties } = propertiesOf(schemaOf(kind, version));
+  const shapeFields = compileRelaxed({ type: "object", properties, ...REQUIRED[kind] });
+  const shapeStatus = status === undefined ? undefined : compileRelaxed(status);
+  return (object) => {
+    const { apiVersion: _, kind: __, metadata, status: given, ...rest } = object;
+    const fields: Shaping = shapeFields(rest);
+    if ("problem" in fields) return fields;
+    // Checked, but kept as it is: entries of other controllers are written back exactly as they were.
+    const checked = shapeStatus !== undefined && given !== undefined ? shapeStatus(given) : undefined;
+    if (checked !== undefined && "problem" in checked) return { problem: `status.${checked.problem}` };
+    const resource = {
+      apiVersion,
+      kind,
+      metadata: shapeMetadata(kind, metadata),
+      ...(fields.value as object),
+      ...(checked === undefined ? {} : { status: given }),
+    };
+    return { resource: resource as unknown as Resource };
+  };
+}
+
+function propertiesOf(schema: Schema): Readonly<Record<string, Schema>> {
+  const { apiVersion: _, kind: __, metadata: ___, ...properties } = schema.properties ?? {};
+  return properties;
+}
+
+/** Nothing of a Namespace is read but its metadata. */
+const CORE_SCHEMAS: Readonly<Partial<Record<Kind, Schema>>> = {
+  Namespace: { type: "object", properties: {} },
+  Service: SERVICE,
+  EndpointSlice: ENDPOINT_SLICE,
+  Secret: withoutField(SECRET, "stringData"),
+  ConfigMap: CONFIG_MAP,
+};
+
+const REQUIRED: Readonly<Partial<Record<Kind, Pick<Schema, "required">>>> = {
+  EndpointSlice: { required: ["addressType"] },
+  ...Object.fromEntries(
+    Object.entries(GROUP_OF_KIND)
+      .filter(([, group]) => group.startsWith("gateway.networking."))
+      .map(([kind]) => [kind, { required: ["spec"] }]),
+  ),
+};
+
+/** A version that we have no schema of gets that of the newest: what fits is used, what does not is left out. */
+function schemaOf(kind: Kind, version: string): Schema {
+  const core = CORE_SCHEMAS[kind];
+  if (core !== undefined) return core;
+  const known = knownKinds("experimental").find((each) => each.kind === kind);
+  const found = known?.served.find(({ name }) => name === version) ?? known?.served[0];
+  if (found === undefined) throw new Error(`no schema of ${kind}`);
+  return kind === "Gateway" ? withChildGateways(found.schema) : found.schema;
+}
+
+function withoutField(schema: Schema, name: string): Schema {
+  const { [name]: _, ...properties } = schema.properties ?? {};
+  return { ...schema, properties };
+}
+
+/** Annotations that somebody here reads. All others, however large, stay with the API server. */
+const ANNOTATION_PREFIXES: readonly string[] = ["mergeway.dev/", "gateway.networking."];
+
+function shapeMetadata(kind: Kind, metadata: ApiObject["metadata"]): ObjectMeta {
+  const raw: Readonly<Record<string, unknown>> = { ...metadata };
+  const annotations = isObject(raw["annotations"]) ? ownAnnotations(raw["annotations"]) : {};
+  const labels = isObject(raw["labels"]) ? (raw["labels"] as Record<string, string>) : {};
+  const text = (name: string): Record<string, string> => {
+    const value = raw[name];
+    return typeof value === "string" && value !== "" ? { [name]: value } : {};
+  };
+  return {
+    name: metadata.name,
+    ...text("namespace"),
+    ...text("uid"),
+    ...text("resourceVersion"),
+    ...(typeof raw["generation"] === "number" ? { generation: raw["generation"] } : {}),
+    ...text("creationTimestamp"),
+    ...text("deletionTimestamp"),
+    ...(Object.keys(labels).length === 0 || UNLABELLED.has(kind) ? {} : { labels }),
+    ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+  };
+}
+
+/** Kinds whose labels nobody selects by. */
+const UNLABELLED: ReadonlySet<Kind> = new Set<Kind>(["Secret", "ConfigMap", "Service"]);
+
+function ownAnnotations(annotations: Readonly<Record<string, unknown>>): Record<string, string> {
+  const own = Object.entries(annotations).filter(
+    ([name, value]) =>
+      typeof value === "string" && ANNOTATION_PREFIXES.some((prefix) => name.startsWith(prefix)),
+  );
+  return Object.fromEntries(own) as Record<string, string>;
+}
