@@ -1,0 +1,84 @@
+import { type Command, defineCommand } from "../command.ts";
+import { serve } from "../run/serve.ts";
+
+export const runCommand: Command = defineCommand({
+  name: "run",
+  summary: "serve a folder of manifests, and follow its changes",
+  about: [
+    "Merges the manifests, opens the ports and serves. Every change of a file takes effect at once and is reported in a line; connections",
+    "that it does not concern stay open. A file that cannot be read is reported, and what was served of it stays as it was.",
+    "The first SIGINT or SIGTERM lets requests in flight finish, a second one ends the process at once.",
+  ].join("\n"),
+  arguments: [{ name: "PATH", help: "files or folders", count: "some" }],
+  flags: {
+    address: {
+      type: "text",
+      value: "ADDRESS",
+      default: "0.0.0.0",
+      help: "address on which the ports are opened",
+    },
+    "port-offset": {
+      type: "number",
+      value: "N",
+      default: 0,
+      min: 0,
+      max: 64_511,
+      help: "open every port N higher than its listener says, for users who may not open low ones",
+    },
+    workers: {
+      type: "number",
+      value: "N",
+      default: 0,
+      min: 0,
+      max: 256,
+      help: "threads that serve; 0 serves in the main thread",
+    },
+    "log-format": {
+      type: "choice",
+      values: ["pretty", "json"],
+      default: "pretty",
+      help: "how events are logged, on standard error",
+    },
+    "access-log": {
+      type: "text",
+      value: "FILE",
+      help: "append a line per request to FILE, or - for standard output",
+      bare: "-",
+    },
+    "status-dir": { type: "text", value: "DIR", help: "keep the status of every object in DIR, a file each" },
+    grace: {
+      type: "number",
+      value: "SECONDS",
+      default: 10,
+      min: 0,
+      max: 3600,
+      help: "time for requests in flight when it stops",
+    },
+  },
+  examples: [
+    { line: "mergeway run examples/two-teams", says: "serve a folder" },
+    {
+      line: "mergeway run gateway/ teams/ --status-dir status --access-log",
+      says: "with statuses as files and a line per request",
+    },
+    {
+      line: "mergeway run gateway/ --port-offset 8000 --log-format json",
+      says: "ports 80 and 443 become 8080 and 8443; logs for machines",
+    },
+  ],
+  exits: { 0: "stopped when it was told to", 2: "could not run" },
+  run: ({ args, flags }, host) =>
+    serve(
+      {
+        paths: args,
+        address: flags.address,
+        portOffset: flags["port-offset"],
+        workers: flags.workers,
+        logFormat: flags["log-format"],
+        accessLog: flags["access-log"],
+        statusDirectory: flags["status-dir"],
+        graceSeconds: flags.grace,
+      },
+      host,
+    ),
+});

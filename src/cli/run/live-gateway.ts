@@ -1,0 +1,126 @@
+/**
+ * The flow of the standalone mode: source → engine → data plane, and the data plane's reports back into the engine. Everything that shows or
+ * writes the state follows `onStep`.
+ */
+import type { GatewayStatusAddress } from "../../api/gateway.ts";
+import type { Key } from "../../api/key.ts";
+import type { Resource } from "../../api/resource.ts";
+import type { DataPlane, ItemReport } from "../../dataplanes/dataplane.ts";
+import { Engine, type EngineDelta } from "../../engine/engine.ts";
+import { RoutingTable } from "../../matching/routing-table.ts";
+import type { PlanDelta } from "../../plan/plan.ts";
+import type { Change } from "../../sources/source.ts";
+import { buildState } from "../../view/build-state.ts";
+import type { MergedState } from "../../view/merged-state.ts";
+import { ChangeTracker, type StateChange } from "../../view/state-changes.ts";
+import { standaloneSettings } from "../engine-settings.ts";
+
+/** One step of the flow, after the data plane was given its part. */
+export interface Step {
+  readonly cause: "resources" | "reports";
+  readonly verdicts: EngineDelta["verdicts"];
+  readonly changes: readonly StateChange[];
+}
+
+export class LiveGateway {
+  readonly engine: Engine;
+  readonly table: RoutingTable = new RoutingTable();
+  readonly resources: Map<Key, Resource> = new Map();
+  readonly #dataPlane: DataPlane;
+  readonly #addresses: readonly GatewayStatusAddress[];
+  readonly #tracker: ChangeTracker = new ChangeTracker();
+  readonly #handlers: Set<(step: Step) => void> = new Set();
+  /** Ports and listeners whose fate the data plane has not told yet. */
+  readonly #untold: Set<string> = new Set();
+  readonly #settled: PromiseWithResolvers<void> = Promise.withResolvers();
+  #loaded = false;
+  #state: MergedState | undefined;
+
+  constructor(dataPlane: DataPlane, addresses: readonly GatewayStatusAddress[]) {
+    this.#dataPlane = dataPlane;
+    this.#addresses = addresses;
+    this.engine = new Engine(standaloneSettings({ features: dataPlane.features, assumeProgrammed: false }));
+    dataPlane.onReport((reports) => this.#learn(reports));
+  }
+
+  /** Resolves when everything that was there at the start is served, or known not to be. */
+  get settled(): Promise<void> {
+    return this.#settled.promise;
+  }
+
+  onStep(handler: (step: Step) => void): () => void {
+    this.#handlers.add(handler);
+    return () => this.#handlers.delete(handler);
+  }
+
+  /** What the source brings. */
+  take(changes: readonly Change[]): void {
+    for (const { key, resource } of changes) {
+      if (resource === undefined) this.resources.delete(key);
+      else this.resources.set(key, resource);
+    }
+    this.#loaded = true;
+    this.#step("resources", [this.#infrastructure(changes), this.engine.apply(changes)]);
+  }
+
+  /** Computed when somebody looks, kept until something changes. */
+  state(): MergedState {
+    this.#state ??= buildState(this);
+    return this.#state;
+  }
+
+  #learn(reports: readonly ItemReport[]): void {
+    // A report may still be under way when its item has gone.
+    const known = reports.filter(({ id }) => this.#isPlanned(id));
+    for (const { id } of known) this.#untold.delete(id);
+    this.#step("reports", [this.engine.learn({ reports: known })]);
+  }
+
+  #isPlanned(id: string): boolean {
+    return (["port", "listener", "certificate"] as const).some(
+      (type) => this.table.get(type, id) !== undefined,
+    );
+  }
+
+  /** Every Gateway is reached at the addresses of this process. */
+  #infrastructure(changes: readonly Change[]): EngineDelta {
+    const facts = changes
+      .filter(({ key }) => key.startsWith("Gateway/"))
+      .map(({ key, resource }) => [key, resource && { addresses: this.#addresses }] as const);
+    return this.engine.learn({ infrastructure: new Map(facts) });
+  }
+
+  #step(cause: Step["cause"], deltas: readonly EngineDelta[]): void {
+    const delta = joined(deltas);
+    this.#state = undefined;
+    this.#follow(delta.plan);
+    const changes = this.#tracker.changes(delta, this.table, this.resources);
+    if (delta.plan.upserts.length > 0 || delta.plan.removes.length > 0) {
+      this.table.apply(delta.plan);
+      this.#dataPlane.apply(delta.plan);
+    }
+    const forgotten = this.engine.learn({ forgotten: delta.plan.removes });
+    const verdicts = new Map([...delta.verdicts, ...forgotten.verdicts]);
+    for (const handler of this.#handlers) handler({ cause, verdicts, changes });
+    if (this.#loaded && this.#untold.size === 0) this.#settled.resolve();
+  }
+
+  #follow({ upserts, removes }: PlanDelta): void {
+    for (const id of removes) this.#untold.delete(id);
+    for (const { type, id } of upserts) {
+      if ((type === "port" || type === "listener") && this.table.get(type, id) === undefined)
+        this.#untold.add(id);
+    }
+  }
+}
+
+/** Later deltas overrule earlier ones. */
+function joined(deltas: readonly EngineDelta[]): EngineDelta {
+  const upserts = new Map(deltas.flatMap(({ plan }) => plan.upserts.map((item) => [item.id, item])));
+  const removes = new Set(deltas.flatMap(({ plan }) => plan.removes));
+  for (const id of removes) if (upserts.has(id)) removes.delete(id);
+  return {
+    plan: { upserts: [...upserts.values()], removes: [...removes] },
+    verdicts: new Map(deltas.flatMap(({ verdicts }) => [...verdicts])),
+  };
+}

@@ -1,0 +1,112 @@
+/** Serves a folder of manifests until the process is told to stop. */
+import { access, constants } from "node:fs/promises";
+import { createEmbeddedDataPlane } from "../../dataplanes/embedded/embedded-data-plane.ts";
+import { FileSource } from "../../sources/files/file-source.ts";
+import { pathError } from "../../sources/files/path-error.ts";
+import { CannotRun, type ExitCode, type Host } from "../command.ts";
+import { statusTable } from "../status-table.ts";
+import { openAccessLog } from "./access-log.ts";
+import { reachableAddresses } from "./addresses.ts";
+import { logChanges } from "./change-lines.ts";
+import { logFindings } from "./finding-lines.ts";
+import { LiveGateway } from "./live-gateway.ts";
+import { createLogger, type LogFormat, type Logger } from "./logger.ts";
+import { StatusFiles } from "./status-files.ts";
+
+export interface ServeOptions {
+  readonly paths: readonly string[];
+  readonly address: string;
+  readonly portOffset: number;
+  readonly workers: number;
+  readonly logFormat: LogFormat;
+  readonly accessLog: string | undefined;
+  readonly statusDirectory: string | undefined;
+  readonly graceSeconds: number;
+  /** Called once everything that was there at the start is served, or known not to be. */
+  onSettled?(live: LiveGateway): void;
+}
+
+/** Rows of the table at the start; beyond it, `mergeway status` is the better place to look. */
+const TABLE_ROWS = 100;
+/** Somebody waits for the table even when a data plane takes its time. */
+const SETTLE_LIMIT_MS = 5_000;
+
+export async function serve(options: ServeOptions, host: Host): Promise<ExitCode> {
+  await checkPaths(options.paths);
+  const logger = createLogger(options.logFormat, host.err, host.now);
+  const accessLog =
+    options.accessLog === undefined
+      ? undefined
+      : openAccessLog(options.accessLog, options.logFormat, (error) =>
+          logger.error(`the access log cannot be written: ${error.message}`, { event: "access-log" }),
+        );
+  const dataPlane = createEmbeddedDataPlane({
+    bind: { address: options.address, portMap: (port) => port + options.portOffset },
+    workers: options.workers,
+    onRequestEnd: (record) => accessLog?.write(record),
+  });
+  const live = new LiveGateway(dataPlane, reachableAddresses(options.address));
+  const statusFiles =
+    options.statusDirectory === undefined
+      ? undefined
+      : new StatusFiles({ directory: options.statusDirectory, logger, now: host.now });
+
+  let started = false;
+  live.onStep(({ verdicts, changes }) => {
+    statusFiles?.update(verdicts, live.resources);
+    if (started) logChanges(changes, logger);
+  });
+  void startOf(live, host.signal).then(() => {
+    started = true;
+    if (host.signal.aborted) return;
+    tellStart(live, options, logger, host);
+    options.onSettled?.(live);
+  });
+
+  const source = new FileSource(options.paths, { onSettled: (settled) => logFindings(settled, logger) });
+  await source.run((changes) => live.take(changes), host.signal);
+
+  logger.info(`stopping: requests in flight have ${options.graceSeconds} s to finish`, { event: "stopping" });
+  await dataPlane.close({ graceMs: options.graceSeconds * 1000 });
+  await statusFiles?.written();
+  await accessLog?.close();
+  logger.info("stopped", { event: "stopped" });
+  return 0;
+}
+
+async function startOf(live: LiveGateway, signal: AbortSignal): Promise<void> {
+  const { promise: limit, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, SETTLE_LIMIT_MS);
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  await Promise.race([live.settled, limit]);
+  clearTimeout(timer);
+}
+
+function tellStart(
+  live: LiveGateway,
+  { paths, logFormat, address }: ServeOptions,
+  logger: Logger,
+  host: Host,
+): void {
+  const state = live.state();
+  const listeners = state.gateways.flatMap(({ owners }) => owners.flatMap((owner) => owner.listeners));
+  const serving = listeners.filter((listener) => listener.state === "serving").length;
+  if (logFormat === "pretty") host.out.line(`\n${statusTable(state, host.out, TABLE_ROWS)}`);
+  logger.info(`${paths.join(", ")}: ${serving} of ${listeners.length} listeners served on ${address}`, {
+    event: "started",
+    listeners: listeners.length,
+    serving,
+  });
+}
+
+/** A path that does not exist is a mistake at the start, and an event later. */
+async function checkPaths(paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    try {
+      await access(path, constants.R_OK);
+    } catch (error) {
+      const { message, remedy } = pathError(path, error);
+      throw new CannotRun(`${path}: ${message}`, remedy);
+    }
+  }
+}
