@@ -4,6 +4,7 @@
  */
 
 import { describe } from "vitest";
+import { describeFilters } from "./contract/filters.ts";
 import { describeHttp } from "./contract/http.ts";
 import { describeHttp2 } from "./contract/http2.ts";
 import { describeMessages } from "./contract/messages.ts";
@@ -14,6 +15,7 @@ export function describeDataPlane(name: string, create: CreateDataPlane): void {
   describe(name, () => {
     describe("HTTP", () => describeHttp(create));
     describe("messages", () => describeMessages(create));
+    describe("filters", () => describeFilters(create));
     describe("TLS", () => describeTls(create));
     describe("HTTP/2", () => describeHttp2(create));
   });

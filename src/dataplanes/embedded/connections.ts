@@ -10,8 +10,8 @@ export class Connection {
   readonly listener: ItemId | undefined;
   /** Requests in flight; an upgraded connection counts as one for as long as it lasts. */
   active = 0;
-  /** The request that an HTTP/1 connection is busy with. */
-  current: { readonly status: number } | undefined;
+  /** The last request of an HTTP/1 connection, and whether all of it has arrived. */
+  current: { readonly status: number; readonly received: boolean } | undefined;
   #closing = false;
   #closeSession: (() => void) | undefined;
 
@@ -46,7 +46,6 @@ export class Connection {
 
   requestEnded(): void {
     this.active--;
-    if (this.active === 0) this.current = undefined;
     if (this.#closing && this.active === 0 && this.#closeSession === undefined) this.socket.destroySoon();
   }
 }

@@ -47,6 +47,10 @@ export class H1Exchange implements Exchange {
     this.websocket = parts.upgradeHead !== undefined && asksForWebSocket(request);
   }
 
+  get received(): boolean {
+    return this.#request.complete;
+  }
+
   continue(): void {
     if (!this.#awaitsContinue || this.status !== 0) return;
     this.#awaitsContinue = false;

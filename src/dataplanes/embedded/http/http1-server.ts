@@ -35,8 +35,12 @@ export function createHttp1Server(serving: Serving, connections: Connections): S
   });
   server.on("clientError", (error: NodeJS.ErrnoException, stream) => {
     const socket = stream as Socket;
-    const answering = (connections.of(socket)?.current?.status ?? 0) !== 0;
-    if (answering || !socket.writable) socket.destroy();
+    const connection = connections.of(socket);
+    const current = connection?.current;
+    // The error of a message behind the one that is being served: that one still gets its own answer, and the last.
+    if (connection !== undefined && current?.received === true && connection.active > 0) {
+      connection.closeGracefully();
+    } else if (!socket.writable || (current?.received === false && current.status !== 0)) socket.destroy();
     else refuse(socket, statusOf(error.code));
   });
   // Timeouts of slow clients are watched only once the server believes that it listens.

@@ -71,6 +71,7 @@ export class RequestBody {
 
   /** Nobody wants any more of it; what still comes is dropped. */
   close(): void {
+    this.#kept = undefined;
     this.#fail(new Error("the body is not wanted any more"));
   }
 
@@ -135,10 +136,8 @@ export class RequestBody {
   }
 
   #fail(error: Error): void {
-    if (this.#failure !== undefined) return;
+    if (this.#ended || this.#failure !== undefined) return;
     this.#disarmIdle();
-    this.#kept = undefined;
-    if (this.#ended) return;
     this.#failure = error;
     const reader = this.#reader;
     this.#reader = undefined;

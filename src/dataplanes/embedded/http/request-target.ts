@@ -16,7 +16,7 @@ export type RequestTarget =
 const plain = /^\/(?:[A-Za-z0-9_~!$&'()*+,;=:@-]|(?<!\/)\/|(?<!\/)\.)*$/;
 const allowed = /^[\x21\x22\x24-\x5b\x5d-\x7e]*$/;
 const absolute = /^https?:\/\/([^/?]*)([^?]*)(\?.*)?$/is;
-const authorityForm = /^(?:[a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
+const authorityForm = /^(?:[a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::(\d{1,5}))?$/i;
 const unreserved = /[A-Za-z0-9._~-]/;
 
 export function parseTarget(target: string): RequestTarget {
@@ -38,7 +38,8 @@ export function parseTarget(target: string): RequestTarget {
 
 /** A host with or without a port; no user information, nothing that could be read as a path. */
 export function isAuthority(authority: string): boolean {
-  return authorityForm.test(authority);
+  const parts = authorityForm.exec(authority);
+  return parts !== null && Number(parts[1] ?? 0) <= 65_535;
 }
 
 function withNormalPath(path: string, query: string): RequestTarget {

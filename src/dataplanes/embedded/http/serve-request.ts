@@ -38,6 +38,9 @@ function read(serving: Serving, exchange: Exchange): RoutedRequest | undefined {
   if (exchange.invalid !== undefined) return refuse(exchange, 400, exchange.invalid);
   if (exchange.method === "CONNECT") return refuse(exchange, 405, "CONNECT is not served");
   if (exchange.headers.count > limits.headerCount) return refuse(exchange, 431, "too many header fields");
+  const length = Number(exchange.headers.get("content-length") ?? 0);
+  if (limits.bodyBytes > 0 && length > limits.bodyBytes)
+    return refuse(exchange, 413, "the request body is too large");
   const target = parseTarget(exchange.target);
   if ("invalid" in target) return refuse(exchange, 400, target.invalid);
   const authority = target.authority ?? exchange.authority;
