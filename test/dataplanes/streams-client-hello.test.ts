@@ -64,6 +64,12 @@ function build({ extensions, session = 32 }: HelloParts): Buffer {
   return record(Buffer.concat([Buffer.from([1, 0]), u16(body.length), body]));
 }
 
+/** The same hello with a byte more than its extensions account for. */
+function withRest(hello: Buffer): Buffer {
+  const body = Buffer.concat([hello.subarray(9), Buffer.from([0])]);
+  return record(Buffer.concat([Buffer.from([1, 0]), u16(body.length), body]));
+}
+
 function record(message: Buffer): Buffer {
   return Buffer.concat([Buffer.from([22, 3, 1]), sized16(message)]);
 }
@@ -194,6 +200,7 @@ describe("parseClientHello", () => {
     ["an empty hello", record(Buffer.from([1, 0, 0, 0]))],
     ["a hello longer than is taken", record(Buffer.from([1, 0xff, 0xff, 0xff]))],
     ["a record longer than is taken", Buffer.from([22, 3, 1, 0x40, 0x00])],
+    ["bytes behind the extensions", withRest(build({ extensions: [serverName("a.example")] }))],
     [
       "bytes behind the hello in its record",
       record(Buffer.concat([build({}).subarray(5), Buffer.from([1])])),
