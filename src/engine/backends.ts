@@ -39,7 +39,7 @@ export function resolveBackend(
     );
   }
   if (!isPermitted(lookup, grants, from, { ...reference, namespace })) {
-    const message = `no ReferenceGrant in namespace ${namespace} lets a ${from.kind} of namespace ${from.namespace} use Service ${reference.name}`;
+    const message = `no ReferenceGrant in namespace ${namespace} lets ${from.kind}s of namespace ${from.namespace} use Service ${reference.name}`;
     return unresolved("RefNotPermitted", message);
   }
   const service = lookup.get(inputs.services, keyFor("Service", namespace, reference.name));

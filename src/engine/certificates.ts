@@ -62,7 +62,7 @@ export function resolveKeyPair(
     return {
       finding: {
         reason: "RefNotPermitted",
-        message: `no ReferenceGrant in namespace ${namespace} lets a ${from.kind} of namespace ${from.namespace} use Secret ${reference.name}`,
+        message: `no ReferenceGrant in namespace ${namespace} lets ${from.kind}s of namespace ${from.namespace} use Secret ${reference.name}`,
       },
     };
   }

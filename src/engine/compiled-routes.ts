@@ -3,6 +3,7 @@ import { GROUP_OF_KIND } from "../api/resource.ts";
 import type { Route } from "../api/routes.ts";
 import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
+import type { Lookup } from "../graph/lookup.ts";
 import { resolveBackend } from "./backends.ts";
 import type { Grants } from "./grants.ts";
 import type { Inputs } from "./inputs.ts";
@@ -56,6 +57,21 @@ export function deriveCompiledRoutes(
       });
     },
   );
+}
+
+/** A route of which nothing can be served is not accepted (HTTPRoute, RouteReasonUnsupportedValue). */
+export function isWhollyDropped(compiled: CompiledRules | undefined): boolean {
+  return compiled !== undefined && compiled.dropped.length > 0 && compiled.rules.length === 0;
+}
+
+/** The rules of a route as its status speaks of them: they differ between Gateways only in the ids of backends. */
+export function anyCompiled(
+  route: Key,
+  attachment: RouteAttachment,
+  lookup: Lookup,
+  compiled: Source<CompiledRoute>,
+): CompiledRoute | undefined {
+  return lookup.get(compiled, compiledRouteKey(route, gatewaysOf(attachment)[0] ?? NO_GATEWAY));
 }
 
 /** Every Gateway that the route has a binding at, or the placeholder. */

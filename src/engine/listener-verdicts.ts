@@ -9,6 +9,7 @@ import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Index } from "../graph/index-collection.ts";
 import type { Lookup } from "../graph/lookup.ts";
+import { anyCompiled, type CompiledRoute, isWhollyDropped } from "./compiled-routes.ts";
 import { type Finding, fails, holds, type Verdict } from "./findings.ts";
 import type { InfrastructureFact, Inputs } from "./inputs.ts";
 import { certificateId, listenerId, portId } from "./item-ids.ts";
@@ -28,10 +29,14 @@ export interface JudgedListener extends ListenerVerdict {
 export function deriveListenerVerdicts(
   graph: Graph,
   inputs: Inputs,
-  sources: { readonly merged: Source<MergedListener>; readonly routes: Source<RouteAttachment> },
+  sources: {
+    readonly merged: Source<MergedListener>;
+    readonly routes: Source<RouteAttachment>;
+    readonly compiled: Source<CompiledRoute>;
+  },
   settings: EngineSettings,
 ): Source<JudgedListener> {
-  const attached = countRoutes(graph, sources.routes);
+  const attached = countRoutes(graph, sources.routes, sources.compiled);
   return graph.derive<MergedListener, JudgedListener>(
     "listener verdicts",
     sources.merged,
@@ -55,8 +60,15 @@ export function deriveListenerVerdicts(
 }
 
 /** Routes with Accepted=True at each listener, whatever the listener's own state (ListenerStatus.attachedRoutes). */
-function countRoutes(graph: Graph, routes: Source<RouteAttachment>): Index<RouteAttachment> {
-  return graph.index("accepted routes by listener", routes, (_key, { parents }) => {
+function countRoutes(
+  graph: Graph,
+  routes: Source<RouteAttachment>,
+  compiled: Source<CompiledRoute>,
+): Index<RouteAttachment> {
+  const accepted = graph.derive("accepted routes", routes, (key, attachment, lookup) =>
+    isWhollyDropped(anyCompiled(key, attachment, lookup, compiled)) ? undefined : attachment,
+  );
+  return graph.index("accepted routes by listener", accepted, (_key, { parents }) => {
     const at = new Set<ListenerKey>();
     for (const { bindings, refused } of parents) {
       if (refused === undefined) for (const { listener } of bindings) at.add(listener);

@@ -110,7 +110,7 @@ function evaluate(
   const key = listenerKey(owner.key, spec.name);
   const protocol = supportedProtocol(spec, settings);
   const port = spec.port || (lookup.get(sources.assignments, gateway)?.[key] ?? 0);
-  const kinds = supportedKinds(spec, protocol);
+  const kinds = supportedKinds(spec, protocol, settings);
   const tls = evaluateTls(at, protocol, lookup, sources);
   const options = readTlsOptions(spec.tls?.options);
   const clients = protocol === "HTTPS" ? clientValidation(gateway, port, lookup, sources) : {};
@@ -193,8 +193,10 @@ function protocolProblem(
 function supportedKinds(
   { allowedRoutes, protocol: written }: Listener,
   protocol: ListenerProtocol | undefined,
+  { features }: EngineSettings,
 ): { readonly supported: readonly RouteGroupKind[]; readonly unresolved?: Finding } {
-  const possible = protocol === undefined ? [] : KINDS_OF_PROTOCOL[protocol];
+  const possible =
+    protocol === undefined ? [] : KINDS_OF_PROTOCOL[protocol].filter((kind) => features.has(kind));
   const asked = allowedRoutes?.kinds ?? [];
   if (asked.length === 0) return { supported: possible.map((kind) => ({ group: GATEWAY_GROUP, kind })) };
   const fits = ({ group, kind }: RouteGroupKind): boolean =>

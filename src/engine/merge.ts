@@ -154,10 +154,10 @@ const PROTOCOL_HELD: Finding = {
 };
 
 function hostnameHeld({ hostname, port }: EvaluatedListener): Finding {
-  const what = hostname === "" ? "all hostnames" : `hostname ${hostname}`;
+  const what = hostname === "" ? `port ${port} without a hostname` : `hostname ${hostname} on port ${port}`;
   return {
     reason: "HostnameConflict",
-    message: `${what} on port ${port} is already held by another listener of the Gateway that takes precedence`,
+    message: `${what} is already held by another listener of the Gateway that takes precedence`,
   };
 }
 

@@ -185,7 +185,7 @@ function attachedListenerSets(
     ];
   }
   return accepted > 0
-    ? [holds(type, "ListenersAttached", `${accepted} sets of listeners are attached`)]
+    ? [holds(type, "ListenersAttached", `attached sets of listeners: ${accepted}`)]
     : [fails(type, { reason: "NoListenersAttached", message: "no set with a valid listener is attached" })];
 }
 
@@ -203,7 +203,7 @@ function listenersConditions(
   }
   const accepted =
     invalid.length > 0
-      ? holds("Accepted", "ListenersNotValid", notValid(invalid).message)
+      ? holds("Accepted", "ListenersNotValid", `${notValid(invalid).message}; accepted: ${namesOf(valid)}`)
       : brokenChildren > 0
         ? holds("Accepted", "ListenersNotValid", "a listener of a child Gateway is not valid")
         : holds("Accepted", "Accepted", "the Gateway is accepted");
@@ -220,15 +220,19 @@ function programmedVerdict(valid: readonly JudgedListener[]): Verdict {
   const why = waiting[0]?.conditions.find(({ type }) => type === "Programmed");
   return fails("Programmed", {
     reason: why?.reason === "Pending" ? "Pending" : "Invalid",
-    message: `not served: ${waiting.map(({ name }) => name).join(", ")}`,
+    message: `not served: ${namesOf(waiting)}`,
   });
 }
 
 function notValid(listeners: readonly JudgedListener[]): Finding {
   return {
     reason: "ListenersNotValid",
-    message: `not valid: ${listeners.map(({ name }) => name).join(", ")}`,
+    message: `not valid: ${namesOf(listeners)}`,
   };
+}
+
+function namesOf(listeners: readonly JudgedListener[]): string {
+  return listeners.map(({ name }) => name).join(", ");
 }
 
 /** Programmed has fewer reasons than Accepted. */
@@ -253,13 +257,13 @@ function refusedListeners(owner: Owner, problem: Finding): readonly JudgedListen
         type: "Conflicted",
         status: "False",
         reason: "NoConflicts",
-        message: "the listener is not attached to a Gateway",
+        message: "the listener is not evaluated while its resource is not accepted",
       },
       {
         type: "ResolvedRefs",
         status: "Unknown",
         reason: "Pending",
-        message: "the listener is not attached to a Gateway",
+        message: "the listener is not evaluated while its resource is not accepted",
       },
       fails("Programmed", problem),
     ],

@@ -1,13 +1,13 @@
 /** Conditions of routes (per parentRef), policies (per Gateway they reach) and classes. */
 import type { GatewayClass } from "../api/gateway.ts";
-import { type Key, partsOf } from "../api/key.ts";
+import { partsOf } from "../api/key.ts";
 import type { ParentReference } from "../api/references.ts";
 import { GATEWAY_GROUP } from "../api/resource.ts";
 import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { BackendItem } from "../plan/backend.ts";
 import { type BackendPolicies, type EvaluatedPolicy, isOverruled } from "./backend-policies.ts";
-import { type CompiledRoute, compiledRouteKey, gatewaysOf } from "./compiled-routes.ts";
+import { anyCompiled, type CompiledRoute, isWhollyDropped } from "./compiled-routes.ts";
 import { type Finding, fails, holds, type Verdict } from "./findings.ts";
 import { isOurs, parametersProblem } from "./gateways.ts";
 import type { Inputs } from "./inputs.ts";
@@ -22,8 +22,7 @@ export function deriveRouteVerdicts(
   compiled: Source<CompiledRoute>,
 ): Source<RouteVerdict> {
   return graph.derive<RouteAttachment, RouteVerdict>("route verdicts", routes, (key, attachment, lookup) => {
-    const anyGateway = gatewaysOf(attachment)[0] as Key;
-    const rules = lookup.get(compiled, compiledRouteKey(key, anyGateway));
+    const rules = anyCompiled(key, attachment, lookup, compiled);
     return {
       type: "route",
       generation: lookup.get(inputs.routes, key)?.metadata.generation ?? 0,
@@ -44,8 +43,7 @@ function judgeParent({ refused }: ParentOutcome, compiled: CompiledRoute | undef
       : fails("ResolvedRefs", unresolved);
   if (refused !== undefined) return [fails("Accepted", refused), resolved];
   const first = dropped[0];
-  if (first !== undefined && compiled?.rules.length === 0)
-    return [fails("Accepted", first.finding), resolved];
+  if (first !== undefined && isWhollyDropped(compiled)) return [fails("Accepted", first.finding), resolved];
   const accepted = holds("Accepted", "Accepted", "the route is accepted");
   if (first === undefined) return [accepted, resolved];
   // The API asks for this beginning (RouteConditionPartiallyInvalid).
