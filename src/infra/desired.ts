@@ -5,7 +5,12 @@
  */
 import type { Gateway } from "../api/gateway.ts";
 import type { GatewayParametersSpec } from "../api/gateway-parameters.ts";
-import { infrastructureLabels, infrastructureName, selectorLabels } from "./names.ts";
+import {
+  GATEWAY_NAME_ANNOTATION,
+  infrastructureLabels,
+  infrastructureName,
+  selectorLabels,
+} from "./names.ts";
 
 export interface Manifest {
   readonly apiVersion: string;
@@ -67,12 +72,16 @@ function metadata(
   { gateway }: InfrastructureRequest,
   extra: { annotations?: Readonly<Record<string, string>>; suffix?: string } = {},
 ) {
-  const annotations = { ...gateway.spec.infrastructure?.annotations, ...extra.annotations };
+  const annotations = {
+    ...gateway.spec.infrastructure?.annotations,
+    ...extra.annotations,
+    [GATEWAY_NAME_ANNOTATION]: gateway.metadata.name,
+  };
   return {
     name: `${infrastructureName(gateway)}${extra.suffix ?? ""}`,
     namespace: gateway.metadata.namespace ?? "",
     labels: infrastructureLabels(gateway),
-    ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    annotations,
     ownerReferences: [
       {
         apiVersion: gateway.apiVersion,

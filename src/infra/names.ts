@@ -8,6 +8,10 @@ import type { Gateway } from "../api/gateway.ts";
 export const GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name";
 export const GATEWAY_CLASS_LABEL = "gateway.networking.k8s.io/gateway-class-name";
 
+/** Label values are too short for the longest Gateway names, so the whole name stands in an annotation. */
+export const GATEWAY_NAME_ANNOTATION = "mergeway.dev/gateway-name";
+export const MANAGED_BY = "mergeway";
+
 /** Service names and label values are DNS labels. */
 const MAX_LABEL = 63;
 
@@ -21,7 +25,7 @@ export function infrastructureLabels(gateway: Gateway): Readonly<Record<string, 
     [GATEWAY_NAME_LABEL]: bounded(gateway.metadata.name),
     [GATEWAY_CLASS_LABEL]: bounded(gateway.spec.gatewayClassName),
     "app.kubernetes.io/name": "mergeway-gateway",
-    "app.kubernetes.io/managed-by": "mergeway",
+    "app.kubernetes.io/managed-by": MANAGED_BY,
   };
 }
 
