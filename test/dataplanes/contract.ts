@@ -7,7 +7,9 @@ import { describe } from "vitest";
 import { describeFilters } from "./contract/filters.ts";
 import { describeHttp } from "./contract/http.ts";
 import { describeHttp2 } from "./contract/http2.ts";
+import { describeLimits } from "./contract/limits.ts";
 import { describeMessages } from "./contract/messages.ts";
+import { describeStrictness } from "./contract/strictness.ts";
 import { describeTls } from "./contract/tls.ts";
 import type { CreateDataPlane } from "./plane-under-test.ts";
 
@@ -17,6 +19,8 @@ export function describeDataPlane(name: string, create: CreateDataPlane): void {
     describe("messages", () => describeMessages(create));
     describe("filters", () => describeFilters(create));
     describe("TLS", () => describeTls(create));
+    describe("strictness", () => describeStrictness(create));
+    describe("limits", () => describeLimits(create));
     describe("HTTP/2", () => describeHttp2(create));
   });
 }

@@ -93,7 +93,7 @@ export class Backends {
   echo(name: string): Promise<number> {
     return this.http(async (request, response) => {
       const { method, url, headers, rawHeaders } = request;
-      const body = await textOf(request);
+      const body = await textOf(request).catch(() => "cut off");
       response.setHeader("content-type", "application/json");
       response.end(JSON.stringify({ backend: name, method, url, headers, rawHeaders, body }));
     });

@@ -23,6 +23,9 @@ export function serveHttp2(serving: Serving, connection: Connection, socket: Soc
     maxSessionRejectedStreams: 64,
     maxOutstandingPings: 8,
     maxSettings: 32,
+    // Far above the count kept below: nghttp2's own brake ends the session with an error that says nothing.
+    streamResetBurst: limits.streamResets * 100,
+    streamResetRate: limits.streamResets * 100,
     settings: {
       maxConcurrentStreams: limits.concurrentStreams,
       maxHeaderListSize: limits.headerBytes,

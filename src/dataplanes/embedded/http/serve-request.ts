@@ -108,7 +108,9 @@ function hostnamePattern(serving: Serving, request: RoutedRequest): string | und
   return listener.hostname;
 }
 
+/** Whoever sends what cannot be understood is not asked to go on: the next bytes may not be what they seem. */
 function refuse(exchange: Exchange, status: number, message: string): undefined {
+  if (exchange.protocol !== "HTTP/2") exchange.connection.closeGracefully();
   replyText(exchange, status, message);
   return undefined;
 }

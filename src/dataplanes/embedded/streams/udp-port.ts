@@ -186,10 +186,8 @@ export class UdpPort {
   }
 
   #end(session: UdpSession): void {
-    // A late error of an ended session must not take its successor with it.
-    for (const sessions of [this.#unproven, this.#established]) {
-      if (sessions.get(session.key) === session) sessions.delete(session.key);
-    }
+    this.#unproven.delete(session.key);
+    this.#established.delete(session.key);
     session.close();
   }
 
