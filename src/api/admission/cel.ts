@@ -11,7 +11,7 @@ import type { ValidationRule } from "./schema.ts";
  * compare them, and CEL compares int and double by value.
  */
 
-export type Verdict = "holds" | "broken" | "undecidable";
+type Verdict = "holds" | "broken" | "undecidable";
 
 export type CompiledRule = (self: unknown) => Verdict;
 

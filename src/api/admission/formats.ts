@@ -3,7 +3,7 @@
 const DATE_TIME =
   /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d{1,9})?(?:[Zz]|[+-](\d{2}):(\d{2}))$/;
 
-export function isDateTime(text: string): boolean {
+function isDateTime(text: string): boolean {
   if (text.length > 40) return false;
   const match = DATE_TIME.exec(text);
   if (match === null) return false;
@@ -49,7 +49,7 @@ function countGroups(run: string): number {
 const BASE64_ALPHABET = /^[A-Za-z0-9+/]*={0,2}$/;
 
 /** Standard base64 with padding; line breaks are skipped as Go's decoder skips them. */
-export function isBase64(text: string): boolean {
+function isBase64(text: string): boolean {
   const bare = /[\r\n]/.test(text) ? text.replace(/[\r\n]/g, "") : text;
   return bare.length % 4 === 0 && BASE64_ALPHABET.test(bare);
 }

@@ -118,7 +118,7 @@ function compileEnum(schema: Schema): ((value: unknown, pass: Pass) => void) | u
 }
 
 /** Kubernetes counts code points, not UTF-16 units. */
-export function countRunes(text: string): number {
+function countRunes(text: string): number {
   let count = 0;
   for (const _ of text) count++;
   return count;

@@ -47,7 +47,7 @@ export interface KindDefinition {
   readonly versions: readonly VersionDefinition[];
 }
 
-export interface VersionDefinition {
+interface VersionDefinition {
   readonly name: string;
   readonly served: boolean;
   readonly storage: boolean;

@@ -3,6 +3,7 @@ import type { AdmissionOptions } from "../../api/admission/admit.ts";
 import type { Change, Source } from "../source.ts";
 import { DirectoryWatch } from "./directory-watch.ts";
 import { FolderState, type Settled } from "./folder-state.ts";
+import { STDIN } from "./list-files.ts";
 import { Waker } from "./waker.ts";
 
 export interface FileSourceOptions extends AdmissionOptions {
@@ -16,13 +17,13 @@ export interface FileSourceOptions extends AdmissionOptions {
 
 const UNWATCHED_POLL_MS = 1000;
 
-/** Files and folders as a source: what they hold now, and every change to it. */
+/** Files and folders as a source: what they hold now, and every change to it. Standard input cannot be watched. */
 export class FileSource implements Source {
   readonly #paths: readonly string[];
   readonly #options: FileSourceOptions;
 
   constructor(paths: readonly string[], options: FileSourceOptions = {}) {
-    this.#paths = paths;
+    this.#paths = paths.filter((path) => path !== STDIN);
     this.#options = options;
   }
 

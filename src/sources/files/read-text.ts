@@ -25,7 +25,7 @@ export interface LocatedResource extends Position {
   locate(path: FieldPath): Position;
 }
 
-export const DEFAULT_NAMESPACE = "default";
+const DEFAULT_NAMESPACE = "default";
 
 export function readText(text: string, file: string, options: AdmissionOptions = {}): FileContent {
   const reader = new TextReader(file, { defaultNamespace: DEFAULT_NAMESPACE, ...options });

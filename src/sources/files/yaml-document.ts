@@ -14,7 +14,7 @@ import { tooDeepAt } from "./nesting.ts";
 import { jsonOf, type ValueProblem } from "./node-value.ts";
 import type { Chunk } from "./split-documents.ts";
 
-export interface YamlProblem extends Position {
+interface YamlProblem extends Position {
   readonly path: FieldPath;
   readonly rule: string;
   readonly message: string;
