@@ -54,4 +54,3 @@ function relaxAll(properties: Readonly<Record<string, Schema>>): Record<string, 
 function describe({ path, message }: FieldError): string {
   return `${path.join(".")}: ${message}`;
 }
-

@@ -42,9 +42,12 @@ function propertiesOf(schema: Schema): Readonly<Record<string, Schema>> {
   return properties;
 }
 
-/** Nothing of a Namespace is read but its metadata. */
-const CORE_SCHEMAS: Readonly<Partial<Record<Kind, Schema>>> = {
+const ANY_OBJECT: Schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+
+/** Nothing of a Namespace is read but its metadata; parameters are checked by the CRD that we ship ourselves. */
+const OWN_SCHEMAS: Readonly<Partial<Record<Kind, Schema>>> = {
   Namespace: { type: "object", properties: {} },
+  GatewayParameters: { type: "object", properties: { spec: ANY_OBJECT } },
   Service: SERVICE,
   EndpointSlice: ENDPOINT_SLICE,
   Secret: withoutField(SECRET, "stringData"),
@@ -62,8 +65,8 @@ const REQUIRED: Readonly<Partial<Record<Kind, Pick<Schema, "required">>>> = {
 
 /** A version that we have no schema of gets that of the newest: what fits is used, what does not is left out. */
 function schemaOf(kind: Kind, version: string): Schema {
-  const core = CORE_SCHEMAS[kind];
-  if (core !== undefined) return core;
+  const own = OWN_SCHEMAS[kind];
+  if (own !== undefined) return own;
   const known = knownKinds("experimental").find((each) => each.kind === kind);
   const found = known?.served.find(({ name }) => name === version) ?? known?.served[0];
   if (found === undefined) throw new Error(`no schema of ${kind}`);

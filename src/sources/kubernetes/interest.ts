@@ -1,0 +1,161 @@
+/**
+ * Which Secrets and ConfigMaps are of use: those that a Gateway of our classes, a set of such a Gateway, or a policy refers to.
+ * Counted as references come and go, so that a change costs what the changed object refers to.
+ */
+import type { Gateway, ListenerSet } from "../../api/gateway.ts";
+import { type Key, keyFor } from "../../api/key.ts";
+import type { BackendTlsPolicy } from "../../api/policies.ts";
+import type { ObjectReference } from "../../api/references.ts";
+import type { Resource } from "../../api/resource.ts";
+
+export interface InterestChange {
+  readonly wanted: readonly Key[];
+  readonly unwanted: readonly Key[];
+}
+
+interface Referrer {
+  /** Counts only while this one does. */
+  readonly parent?: Key;
+  readonly counts: boolean;
+  readonly references: readonly Key[];
+}
+
+const NOTHING: InterestChange = { wanted: [], unwanted: [] };
+
+export class Interest {
+  readonly #controllerName: string;
+  readonly #referrers = new Map<Key, Referrer>();
+  readonly #children = new Map<Key, Set<Key>>();
+  readonly #uses = new Map<Key, number>();
+
+  constructor(controllerName: string) {
+    this.#controllerName = controllerName;
+  }
+
+  isWanted(key: Key): boolean {
+    return this.#uses.has(key);
+  }
+
+  /** Takes the newest version of an object that may refer to others. */
+  take(key: Key, resource: Resource | undefined): InterestChange {
+    const before = this.#referrers.get(key);
+    const after = resource && referrerOf(resource, this.#controllerName);
+    if (sameReferrer(before, after)) return NOTHING;
+    const wasActive = this.#isActive(key);
+    const deltas = new Map<Key, number>();
+    if (wasActive) count(deltas, before?.references ?? [], -1);
+    this.#set(key, before, after);
+    const active = this.#isActive(key);
+    if (active) count(deltas, after?.references ?? [], 1);
+    if (wasActive !== active) this.#countBelow(key, active ? 1 : -1, deltas);
+    return this.#apply(deltas);
+  }
+
+  #set(key: Key, before: Referrer | undefined, after: Referrer | undefined): void {
+    if (before?.parent !== undefined) this.#children.get(before.parent)?.delete(key);
+    if (after === undefined) this.#referrers.delete(key);
+    else this.#referrers.set(key, after);
+    if (after?.parent === undefined) return;
+    const siblings = this.#children.get(after.parent) ?? new Set();
+    siblings.add(key);
+    this.#children.set(after.parent, siblings);
+  }
+
+  #isActive(key: Key): boolean {
+    const referrer = this.#referrers.get(key);
+    if (!referrer?.counts) return false;
+    return referrer.parent === undefined || this.#isActive(referrer.parent);
+  }
+
+  /** What lies below an object whose own activity has just changed. */
+  #countBelow(key: Key, sign: 1 | -1, deltas: Map<Key, number>): void {
+    for (const child of this.#children.get(key) ?? []) {
+      const referrer = this.#referrers.get(child);
+      if (!referrer?.counts) continue;
+      count(deltas, referrer.references, sign);
+      this.#countBelow(child, sign, deltas);
+    }
+  }
+
+  #apply(deltas: ReadonlyMap<Key, number>): InterestChange {
+    const wanted: Key[] = [];
+    const unwanted: Key[] = [];
+    for (const [key, delta] of deltas) {
+      const before = this.#uses.get(key) ?? 0;
+      const after = before + delta;
+      if (after > 0) this.#uses.set(key, after);
+      else this.#uses.delete(key);
+      if (before === 0 && after > 0) wanted.push(key);
+      if (before > 0 && after === 0) unwanted.push(key);
+    }
+    return { wanted, unwanted };
+  }
+}
+
+function count(deltas: Map<Key, number>, keys: readonly Key[], by: 1 | -1): void {
+  for (const key of keys) deltas.set(key, (deltas.get(key) ?? 0) + by);
+}
+
+function sameReferrer(a: Referrer | undefined, b: Referrer | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return (
+    a.counts === b.counts &&
+    a.parent === b.parent &&
+    a.references.length === b.references.length &&
+    a.references.every((key, index) => key === b.references[index])
+  );
+}
+
+function referrerOf(resource: Resource, controllerName: string): Referrer | undefined {
+  switch (resource.kind) {
+    case "GatewayClass":
+      return { counts: resource.spec.controllerName === controllerName, references: [] };
+    case "Gateway":
+      return {
+        parent: keyFor("GatewayClass", "", resource.spec.gatewayClassName),
+        counts: true,
+        references: referencesOfGateway(resource),
+      };
+    case "ListenerSet":
+    case "XListenerSet": {
+      const { parentRef } = resource.spec;
+      const namespace = parentRef.namespace ?? resource.metadata.namespace ?? "";
+      return {
+        parent: keyFor("Gateway", namespace, parentRef.name),
+        counts: true,
+        references: certificatesOf(resource),
+      };
+    }
+    case "BackendTLSPolicy":
+      return { counts: true, references: referencesOfPolicy(resource) };
+    default:
+      return undefined;
+  }
+}
+
+function referencesOfGateway(gateway: Gateway): readonly Key[] {
+  const { tls } = gateway.spec;
+  const validations = [tls?.frontend?.default, ...(tls?.frontend?.perPort ?? []).map((port) => port.tls)];
+  const client = tls?.backend?.clientCertificateRef;
+  return [
+    ...certificatesOf(gateway),
+    ...(client === undefined ? [] : keysOf([client], gateway)),
+    ...validations.flatMap((each) => keysOf(each?.validation?.caCertificateRefs ?? [], gateway)),
+  ];
+}
+
+function certificatesOf(owner: Gateway | ListenerSet): readonly Key[] {
+  return (owner.spec.listeners ?? []).flatMap(({ tls }) => keysOf(tls?.certificateRefs ?? [], owner));
+}
+
+function referencesOfPolicy(policy: BackendTlsPolicy): readonly Key[] {
+  return keysOf(policy.spec.validation.caCertificateRefs ?? [], policy);
+}
+
+function keysOf(references: readonly ObjectReference[], from: Resource): readonly Key[] {
+  return references.flatMap(({ group, kind, namespace, name }) =>
+    group === "" && (kind === "Secret" || kind === "ConfigMap")
+      ? [keyFor(kind, namespace ?? from.metadata.namespace ?? "", name)]
+      : [],
+  );
+}
