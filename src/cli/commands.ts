@@ -1,4 +1,5 @@
 import type { Command } from "./command.ts";
+import { checkCommand } from "./commands/check.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { runCommand } from "./commands/run.ts";
@@ -6,6 +7,7 @@ import { statusCommand } from "./commands/status.ts";
 
 /** The command table, in the order of help. */
 export const COMMANDS: readonly Command[] = [
+  checkCommand,
   statusCommand,
   runCommand,
   demoCommand,

@@ -1,0 +1,177 @@
+/** Routes: whether somebody takes them, and whether anything reaches their rules. */
+import { keyFor } from "../../../api/key.ts";
+import type { HostItem, ListenerItem } from "../../../plan/plan.ts";
+import type { Rule as PlanRule, RuleOrigin } from "../../../plan/rule.ts";
+import { describe } from "../../../view/merged-state.ts";
+import type { CheckInput, Problem, Rule } from "../finding.ts";
+import { keyOfRef, rulePath } from "../places.ts";
+
+export const routeWithoutParent: Rule = {
+  id: "route-without-parent",
+  severity: "error",
+  summary: "A route names no parent, or only parents that are not here.",
+  *find({ state }) {
+    for (const route of state.strayRoutes) {
+      const found = route.parents.every(({ reason }) => reason === "ParentNotFound");
+      if (!found) continue;
+      const names = route.parents.map(({ parent }) => describe(parent)).join(", ");
+      yield {
+        at: keyOfRef(route),
+        path: ["spec", "parentRefs"],
+        message: names === "" ? "the route names no parent" : `none of its parents is here: ${names}`,
+        remedy:
+          "Name a Gateway, ListenerSet or XListenerSet in parentRefs, with its group, kind and namespace.",
+      };
+    }
+  },
+};
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  NoMatchingParent: "Correct sectionName and port, or mend the parent.",
+  NotAllowedByListeners:
+    "Let the listener's allowedRoutes take this kind and namespace; the default is its own namespace alone.",
+  NoMatchingListenerHostname: "Use a hostname that the listener covers.",
+  Conflicted: "Use a hostname of its own, or move both routes to one kind.",
+};
+
+export const routeNotAccepted: Rule = {
+  id: "route-not-accepted",
+  severity: "error",
+  summary: "A parent is there and does not take the route.",
+  *find({ workspace: { engine, resources } }) {
+    for (const [key] of resources) {
+      const verdict = engine.verdict(key);
+      if (verdict?.type !== "route") continue;
+      for (const [index, { parentRef, conditions }] of verdict.parents.entries()) {
+        const accepted = conditions.find(({ type }) => type === "Accepted");
+        if (accepted?.status !== "False") continue;
+        yield {
+          at: key,
+          path: ["spec", "parentRefs", index],
+          message: `${parentRef.kind} ${parentRef.name}: ${accepted.reason}: ${accepted.message}`,
+          remedy: REMEDIES[accepted.reason] ?? "Mend what the message says.",
+        };
+      }
+    }
+  },
+};
+
+export const ruleDropped: Rule = {
+  id: "rule-dropped",
+  severity: "error",
+  summary: "A rule of a route cannot be served as written and is left out.",
+  *find({ workspace: { engine, resources } }) {
+    for (const [key] of resources) {
+      const verdict = engine.verdict(key);
+      if (verdict?.type !== "route") continue;
+      const dropped = verdict.parents
+        .flatMap(({ conditions }) => conditions)
+        .find(({ type, status }) => type === "PartiallyInvalid" && status === "True");
+      if (dropped === undefined) continue;
+      const rule = Number(/Dropped Rule (\d+)/.exec(dropped.message)?.[1] ?? 0);
+      yield {
+        at: key,
+        path: ["spec", "rules", rule],
+        message: `${dropped.reason}: ${dropped.message}`,
+        remedy: "Correct the rule; the others of the route are served.",
+      };
+    }
+  },
+};
+
+export const shadowedRule: Rule = {
+  id: "shadowed-rule",
+  severity: "warning",
+  summary: "No request reaches a rule: an earlier one takes everything that it matches.",
+  *find(input) {
+    for (const { report } of input.overlaps) {
+      for (const { host, rule, by, identical } of report.shadowed) {
+        const how = identical
+          ? "matches exactly the same and goes first"
+          : "takes everything that it matches";
+        yield ruleProblem(input, rule, {
+          message: `nothing reaches rule ${rule.origin.rule} for ${shown(host)}: ${origin(by.origin)} ${how}`,
+          remedy: "Remove it, or make its match more specific.",
+        });
+      }
+    }
+  },
+};
+
+export const unreachableHostname: Rule = {
+  id: "unreachable-hostname",
+  severity: "warning",
+  summary:
+    "No request reaches a route under a hostname: a more specific listener of the port takes all of it (isolation).",
+  *find(input) {
+    for (const { port, report } of input.overlaps) {
+      for (const { host, by } of report.unreachable) {
+        const rule = host.rules[0];
+        if (rule === undefined) continue;
+        yield ruleProblem(input, rule, {
+          path: ["spec"],
+          message: `nothing reaches it for ${shown(host)} on port ${port}: ${listener(by)} takes all of that name`,
+          remedy: `Attach the route to ${by.owner.kind} ${by.owner.namespace}/${by.owner.name}, or give it other hostnames.`,
+        });
+      }
+    }
+  },
+};
+
+export const overlap: Rule = {
+  id: "overlap",
+  severity: "info",
+  summary:
+    "A listener, hostname or rule of one namespace takes a part of what another namespace's would take.",
+  *find(input) {
+    for (const { port, report } of input.overlaps) {
+      for (const { listener: wide, by } of report.listeners) {
+        // Whoever takes every name means: every name that nobody else brings.
+        if (wide.hostname === "" || wide.owner.namespace === by.owner.namespace) continue;
+        const { kind, namespace, name } = wide.owner;
+        yield {
+          at: keyFor(kind, namespace, name),
+          path: ["spec", "listeners"],
+          message: `listener ${wide.section} (${wide.hostname}, port ${port}) does not get ${by.hostname}: ${listener(by)} is more specific`,
+          remedy: "As the API wants it; to keep the name, bring a listener with exactly that hostname first.",
+        };
+      }
+      for (const { host, by } of report.hosts) {
+        const [rule, taker] = [host.rules[0], by.rules[0]];
+        if (rule === undefined || taker === undefined) continue;
+        yield ruleProblem(input, rule, {
+          path: ["spec"],
+          message: `for ${by.hostname} the rules of ${origin(taker.origin)} are asked before those of ${shown(host)}`,
+          remedy: "As the API wants it; use a more specific hostname to come first.",
+        });
+      }
+      for (const { host, rule, by } of report.rules) {
+        yield ruleProblem(input, rule, {
+          message: `${origin(by.origin)} takes a part of what rule ${rule.origin.rule} matches for ${shown(host)}`,
+          remedy: "As the API wants it; make sure that both teams know.",
+        });
+      }
+    }
+  },
+};
+
+function ruleProblem(
+  { workspace: { resources } }: CheckInput,
+  { origin: { kind, namespace, name, rule, match } }: PlanRule,
+  problem: Pick<Problem, "message" | "remedy" | "path">,
+): Problem {
+  const at = keyFor(kind, namespace, name);
+  return { at, path: rulePath(rule, match, resources.get(at)), ...problem };
+}
+
+function origin({ kind, namespace, name, rule }: RuleOrigin): string {
+  return `${kind} ${namespace}/${name} rule ${rule}`;
+}
+
+function listener({ owner, section, hostname }: ListenerItem): string {
+  return `${owner.kind} ${owner.namespace}/${owner.name}, listener ${section} (${hostname || "any hostname"})`;
+}
+
+function shown({ hostname }: HostItem): string {
+  return hostname === "" ? "any hostname" : `hostname ${hostname}`;
+}

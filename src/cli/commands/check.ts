@@ -1,0 +1,71 @@
+import { compareHostnames } from "../check/against.ts";
+import { check, rankOf } from "../check/check.ts";
+import type { Severity } from "../check/finding.ts";
+import { renderReport } from "../check/report.ts";
+import { type Command, defineCommand } from "../command.ts";
+import { openWorkspace } from "../workspace.ts";
+
+export const checkCommand: Command = defineCommand({
+  name: "check",
+  summary: "find everything in a folder of manifests that would be refused or surprising",
+  about: [
+    "Schema errors, conflicts, routes that nobody takes, missing grants, bad or ending certificates, rules that nothing reaches: each with file, line and",
+    "column, rule id, owner and remedy. docs/reference/check-rules.md lists the rules. With --against, the hostnames that a change would",
+    "gain, lose or hand to another owner are listed too.",
+  ].join("\n"),
+  arguments: [{ name: "PATH", help: "files, folders, or - for standard input", count: "some" }],
+  flags: {
+    format: {
+      type: "choice",
+      values: ["text", "json", "sarif", "github"],
+      default: "text",
+      help: "for people, programs, code scanning, or GitHub Actions",
+    },
+    "fail-on": {
+      type: "choice",
+      values: ["error", "warning", "info", "never"],
+      default: "warning",
+      help: "from which severity on the exit code is 1",
+    },
+    "expiry-days": {
+      type: "number",
+      value: "DAYS",
+      default: 30,
+      min: 0,
+      max: 3650,
+      help: "report certificates that end within DAYS",
+    },
+    against: {
+      type: "list",
+      value: "PATH",
+      help: "compare with these manifests: what serves which hostname now",
+    },
+  },
+  examples: [
+    { line: "mergeway check manifests/", says: "everything that is wrong" },
+    { line: "mergeway check manifests/ --format sarif > mergeway.sarif", says: "for code scanning" },
+    {
+      line: "mergeway check new/ --against old/ --format github",
+      says: "in a pull request: who would lose a hostname",
+    },
+  ],
+  exits: { 0: "nothing of the given severity found", 1: "findings", 2: "could not run" },
+  run: async ({ args, flags }, host) => {
+    const workspace = await openWorkspace(args, host.signal);
+    const findings = check(workspace, { now: host.now(), expiryDays: flags["expiry-days"] });
+    const comparison =
+      flags.against.length === 0
+        ? undefined
+        : compareHostnames(await openWorkspace(flags.against, host.signal), workspace);
+    const all = [...findings, ...(comparison?.findings ?? [])];
+    const report = {
+      findings: all,
+      files: workspace.files.length,
+      ...(comparison === undefined ? {} : { hostnames: comparison.changes }),
+    };
+    host.out.write(renderReport(flags.format, report, host.out, host.version));
+    const limit = flags["fail-on"];
+    if (limit === "never") return 0;
+    return all.some(({ severity }) => rankOf(severity) <= rankOf(limit as Severity)) ? 1 : 0;
+  },
+});
