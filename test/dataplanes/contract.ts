@@ -4,6 +4,7 @@
  */
 
 import { describe } from "vitest";
+import { describeChanges } from "./contract/changes.ts";
 import { describeFilters } from "./contract/filters.ts";
 import { describeHttp } from "./contract/http.ts";
 import { describeHttp2 } from "./contract/http2.ts";
@@ -21,6 +22,7 @@ export function describeDataPlane(name: string, create: CreateDataPlane): void {
     describe("TLS", () => describeTls(create));
     describe("strictness", () => describeStrictness(create));
     describe("limits", () => describeLimits(create));
+    describe("changes", () => describeChanges(create));
     describe("HTTP/2", () => describeHttp2(create));
   });
 }

@@ -112,7 +112,7 @@ export class ServingThread {
       });
       return {
         listen: (binding) => tcp.listen(binding),
-        stop: () => void tcp.drain(NEVER_MS),
+        stop: () => tcp.stop(),
         drain: (ms) => tcp.drain(ms),
       };
     }
@@ -177,9 +177,6 @@ export class ServingThread {
     });
   }
 }
-
-/** A removed port's streams are left alone; timers cannot wait longer than this. */
-const NEVER_MS = 2 ** 31 - 1;
 
 function serverNameOf(stream: TLSSocket): string | undefined {
   const { servername } = stream as TLSSocket & { readonly servername?: string | false };

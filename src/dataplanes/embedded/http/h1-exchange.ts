@@ -64,7 +64,6 @@ export class H1Exchange implements Exchange {
 
   answer(status: number, headers: HeaderFields, hasBody: boolean): void {
     const response = this.#response;
-    this.status = status;
     if (this.connection.closing || this.#awaitsContinue) response.shouldKeepAlive = false;
     if (
       !hasBody &&
@@ -76,6 +75,7 @@ export class H1Exchange implements Exchange {
       headers.add("content-length", "0");
     }
     response.writeHead(status, headers.flat as string[]);
+    this.status = status;
     if (!hasBody) this.end();
   }
 

@@ -4,6 +4,8 @@ import type { PortServer } from "./port-server.ts";
 
 const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 10_000;
+/** The longest that a timer can wait. */
+const NEVER_MS = 2 ** 31 - 1;
 
 export interface PortsOptions {
   readonly bindingOf: (port: PortItem) => Binding;
@@ -17,6 +19,8 @@ export type PortFate = { readonly bound: true } | { readonly bound: false; reado
 export class Ports {
   readonly #options: PortsOptions;
   readonly #open: Map<ItemId, OpenPort> = new Map();
+  /** Removed ports with connections that have not ended yet. */
+  readonly #leaving: Set<PortServer> = new Set();
 
   constructor(options: PortsOptions) {
     this.#options = options;
@@ -38,13 +42,18 @@ export class Ports {
     const open = [...this.#open.values()];
     this.#open.clear();
     for (const port of open) port.stop();
-    await Promise.all(open.map((port) => port.server.drain(graceMs)));
+    const servers = [...open.map((port) => port.server), ...this.#leaving];
+    await Promise.all(servers.map((server) => server.drain(graceMs)));
   }
 
-  /** Streams of a removed port end by themselves or with the process: nothing takes them away from their clients. */
+  /** Whoever is connected to a removed port stays until it is done. */
   #close(id: ItemId): void {
-    this.#open.get(id)?.stop();
+    const port = this.#open.get(id);
+    if (port === undefined) return;
     this.#open.delete(id);
+    port.stop();
+    this.#leaving.add(port.server);
+    void port.server.drain(NEVER_MS).then(() => this.#leaving.delete(port.server));
   }
 }
 
