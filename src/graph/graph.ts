@@ -46,7 +46,7 @@ export class Graph {
     return new Index(name, this.#made++, source, places);
   }
 
-  /** All values of several collections of one type under one roof; their keys must not overlap. */
+  /** All values of several collections of one type under one roof; when settled, their keys must not overlap. */
   union<V>(name: string, sources: readonly Source<V>[]): Source<V> {
     return new Union(name, this.#made++, sources);
   }
@@ -65,8 +65,17 @@ class Union<V> extends Collection<V> {
   constructor(name: string, order: number, sources: readonly Source<V>[]) {
     super(name, order);
     for (const source of sources) {
-      source.onChange((change) => this.store(change.key, change.after));
+      source.onChange(({ key, after }) => this.store(key, after ?? remaining(sources, key)));
       for (const [key, value] of source.entries()) this.store(key, value);
     }
   }
+}
+
+/** A key may move between sources in one step, and its new source may settle before its old one. */
+function remaining<V>(sources: readonly Source<V>[], key: string): V | undefined {
+  for (const source of sources) {
+    const value = source.get(key);
+    if (value !== undefined) return value;
+  }
+  return undefined;
 }
