@@ -2,6 +2,7 @@ import type { Command } from "./command.ts";
 import { checkCommand } from "./commands/check.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { demoCommand } from "./commands/demo.ts";
+import { explainCommand } from "./commands/explain.ts";
 import { runCommand } from "./commands/run.ts";
 import { statusCommand } from "./commands/status.ts";
 
@@ -9,6 +10,7 @@ import { statusCommand } from "./commands/status.ts";
 export const COMMANDS: readonly Command[] = [
   checkCommand,
   statusCommand,
+  explainCommand,
   runCommand,
   demoCommand,
   completionCommand(() => COMMANDS),

@@ -95,9 +95,14 @@ export function strayRoutes({ engine, resources }: StateSources): StrayRoute[] {
     const accepted = verdict?.parents.some(({ conditions }) =>
       conditions.some(({ type, status }) => type === "Accepted" && status === "True"),
     );
-    if (!accepted) stray.push({ ...refOf(key), parents: refusals(route, verdict) });
+    if (!accepted)
+      stray.push({ ...refOf(key), hostnames: hostnamesOf(route), parents: refusals(route, verdict) });
   }
   return stray;
+}
+
+function hostnamesOf({ spec }: Route): readonly string[] {
+  return "hostnames" in spec ? (spec.hostnames ?? []) : [];
 }
 
 /** A parent that the engine says nothing about is not there, or is another controller's. */

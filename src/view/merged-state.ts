@@ -97,6 +97,8 @@ export interface BackendView {
 }
 
 export interface StrayRoute extends ObjectRef {
+  /** As the route asks for them; empty for every hostname of its listeners. */
+  readonly hostnames: readonly string[];
   readonly parents: readonly {
     readonly parent: ListenerRef;
     readonly reason: string;

@@ -1,0 +1,97 @@
+import { readFileSync } from "node:fs";
+import { buildState } from "../../view/build-state.ts";
+import { readQuestion } from "../../view/explain/asked-request.ts";
+import { ClientCertificate, type PeerCertificate } from "../../view/explain/client-certificate.ts";
+import { explain } from "../../view/explain/explain.ts";
+import { CannotRun, type Command, defineCommand } from "../command.ts";
+import { explanationText } from "../explanation-text.ts";
+import { openWorkspace, tellErrors } from "../workspace.ts";
+
+export const explainCommand: Command = defineCommand({
+  name: "explain",
+  summary: "tell which listener, rule and backend a request would hit, and why no other",
+  about: [
+    "Nothing is sent: the answer comes from the manifests, by the same code that the data plane routes with. The path goes port, SNI, client certificate,",
+    "listener, authority (421 and 404), rule, backend; every candidate that lost is listed with the rule that eliminated it.",
+    "`--json` prints `outcome` (forward, respond, refuse), `status`, `location`, `listener` {kind, namespace, name, section, hostname},",
+    "`route` {kind, namespace, name, rule, match}, `backends`, `steps` and `eliminated`.",
+  ].join("\n"),
+  arguments: [
+    {
+      name: "URL",
+      help: "http, https, tls, tcp or udp, with the port unless it is the scheme's own",
+      count: "one",
+    },
+  ],
+  flags: {
+    file: {
+      type: "list",
+      short: "f",
+      value: "PATH",
+      required: true,
+      help: "manifests: files, folders, or - for standard input",
+    },
+    method: { type: "text", short: "X", value: "METHOD", default: "GET", help: "the request's method" },
+    header: { type: "list", short: "H", value: "'NAME: VALUE'", help: "a header; Host replaces the URL's" },
+    sni: {
+      type: "text",
+      value: "NAME",
+      help: "the server name of the handshake, where it is not the URL's host; empty for none",
+    },
+    "client-cert": {
+      type: "text",
+      value: "FILE",
+      bare: "valid",
+      help: "the client presents this certificate (PEM); without FILE, one that the port accepts",
+    },
+    gateway: {
+      type: "text",
+      value: "NAMESPACE/NAME",
+      help: "the Gateway that is meant, where several have the port",
+    },
+    json: { type: "switch", help: "print JSON" },
+  },
+  examples: [
+    { line: "mergeway explain https://coffee.example.com:8443/ -f examples/two-teams", says: "who answers" },
+    {
+      line: "mergeway explain https://tea.example.com:8443/ --sni coffee.example.com -f examples/two-teams",
+      says: "a connection that was opened for somebody else: 421",
+    },
+    {
+      line: "mergeway explain http://tea.example.com:8080/ -X POST -H 'x-user: me' --json -f examples/two-teams",
+      says: "for programs",
+    },
+  ],
+  exits: { 0: "explained, whatever the outcome", 2: "could not run" },
+  run: async ({ args: [url = ""], flags }, host) => {
+    const { method, header, sni, gateway, "client-cert": certificate } = flags;
+    const asked = readQuestion({
+      url,
+      method,
+      headers: header,
+      ...(sni === undefined ? {} : { sni }),
+      ...(gateway === undefined ? {} : { gateway }),
+      ...(certificate === undefined ? {} : { certificate: readCertificate(certificate) }),
+    });
+    if ("problem" in asked) throw new CannotRun(`explain: ${asked.problem}`, asked.remedy);
+    const workspace = await openWorkspace(flags.file, host.signal);
+    tellErrors(workspace, host.err);
+    const explanation = explain(workspace.table, buildState(workspace), asked);
+    host.out.write(
+      flags.json ? `${JSON.stringify(explanation, null, 2)}\n` : explanationText(url, explanation, host.out),
+    );
+    return 0;
+  },
+});
+
+function readCertificate(source: string): PeerCertificate {
+  if (source === "valid") return "valid";
+  try {
+    return new ClientCertificate(readFileSync(source, "utf8"));
+  } catch (error) {
+    throw new CannotRun(
+      `explain: the client certificate ${source} cannot be used: ${(error as Error).message}`,
+      "Name a PEM file with the certificate, or write --client-cert alone for one that is valid.",
+    );
+  }
+}

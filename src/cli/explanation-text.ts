@@ -1,0 +1,74 @@
+import type { BackendShare, ListenerRef } from "../matching/explanation.ts";
+import type { RuleOrigin } from "../plan/rule.ts";
+import type { FullExplanation } from "../view/explain/explain.ts";
+import type { EliminatedCandidate } from "../view/explain/refused-candidates.ts";
+import type { Terminal } from "./terminal.ts";
+import { columns } from "./text-table.ts";
+
+export function explanationText(url: string, explanation: FullExplanation, terminal: Terminal): string {
+  const { style } = terminal;
+  const { steps, eliminated, backends } = explanation;
+  const indented = (rows: readonly (readonly string[])[]): string[] =>
+    columns(rows).map((line) => `  ${line}`);
+  return `${[
+    `${style("bold", url)}  ${headline(explanation, terminal)}`,
+    "",
+    style("bold", "How"),
+    ...indented(steps.map(({ at, text }) => [at, text])),
+    ...(backends.length === 0 ? [] : ["", style("bold", "Backends"), ...indented(backends.map(backendRow))]),
+    ...(eliminated.length === 0
+      ? []
+      : ["", style("bold", "Why not the others"), ...indented(eliminated.map(eliminatedRow))]),
+  ].join("\n")}\n`;
+}
+
+function headline({ outcome, status, location, backends }: FullExplanation, { style }: Terminal): string {
+  switch (outcome) {
+    case "forward":
+      return style(
+        "green",
+        `goes to ${backends
+          .filter(({ share }) => share > 0)
+          .map(backendName)
+          .join(" or ")}`,
+      );
+    case "respond":
+      return style(
+        (status ?? 500) < 400 ? "green" : "yellow",
+        `is answered with ${status}${location === undefined ? "" : `, Location: ${location}`}`,
+      );
+    case "refuse":
+      return style("red", "is refused: there is no answer");
+  }
+}
+
+function backendName({ namespace, name, port }: BackendShare): string {
+  return name === undefined ? "an invalid reference" : `Service ${namespace}/${name}:${port}`;
+}
+
+function backendRow(backend: BackendShare): string[] {
+  const endpoints = backend.endpoints.map(({ address, port }) => `${address}:${port}`);
+  const shown = endpoints.length > 4 ? [...endpoints.slice(0, 4), `… ${endpoints.length} in all`] : endpoints;
+  return [
+    `${Math.round(backend.share * 1000) / 10} %`,
+    backendName(backend),
+    backend.status === undefined ? shown.join(", ") : `answered with ${backend.status}`,
+  ];
+}
+
+function eliminatedRow({ listener, route, rule, reason }: EliminatedCandidate): string[] {
+  return [
+    rule,
+    [listener && listenerName(listener), route && routeName(route)].filter(Boolean).join(", "),
+    reason,
+  ];
+}
+
+function listenerName({ kind, namespace, name, section }: ListenerRef): string {
+  return `${kind} ${namespace}/${name} (${section})`;
+}
+
+function routeName(route: Pick<RuleOrigin, "kind" | "namespace" | "name"> & Partial<RuleOrigin>): string {
+  const { kind, namespace, name, rule } = route;
+  return `${kind} ${namespace}/${name}${rule === undefined ? "" : ` rule ${rule}`}`;
+}

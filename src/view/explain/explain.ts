@@ -1,0 +1,29 @@
+import { explainRequest } from "../../matching/explain.ts";
+import type { Explanation } from "../../matching/explanation.ts";
+import type { RoutingTable } from "../../matching/routing-table.ts";
+import type { PortItem } from "../../plan/plan.ts";
+import type { MergedState } from "../merged-state.ts";
+import type { AskedRequest } from "./asked-request.ts";
+import { type EliminatedCandidate, refusedCandidates } from "./refused-candidates.ts";
+
+export type FullExplanation = Omit<Explanation, "eliminated"> & {
+  readonly eliminated: readonly EliminatedCandidate[];
+};
+
+/** What the routing table says, and beside it whoever never got into the table. */
+export function explain(table: RoutingTable, state: MergedState, asked: AskedRequest): FullExplanation {
+  const { request } = asked;
+  const port = [...table.ports()].find(
+    (candidate) =>
+      candidate.port === request.port &&
+      (request.gateway === undefined || candidate.gateway === request.gateway),
+  );
+  const clientCertificate = isAccepted(asked, port);
+  const { outcome, eliminated, ...rest } = explainRequest(table, { ...request, clientCertificate });
+  return { outcome, ...rest, eliminated: [...eliminated, ...refusedCandidates(state, request)] };
+}
+
+function isAccepted({ certificate }: AskedRequest, port: PortItem | undefined): boolean {
+  if (certificate === undefined || certificate === "valid") return certificate === "valid";
+  return port?.clientValidation?.authorities.some((bundle) => certificate.isSignedBy(bundle)) ?? false;
+}
