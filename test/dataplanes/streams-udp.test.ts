@@ -63,7 +63,7 @@ const toOne = (...ports: readonly number[]): readonly PlanItem[] => [
 /** Datagrams may be lost: asks again until there is an answer. */
 async function ask(socket: Socket, port: number, question: string): Promise<string> {
   const answer = once(socket, "message");
-  const repeat = setInterval(() => socket.send(question, port, "127.0.0.1"), 200);
+  const repeat = setInterval(() => socket.send(question, port, "127.0.0.1"), 50);
   socket.send(question, port, "127.0.0.1");
   const [datagram, from] = (await answer.finally(() => clearInterval(repeat))) as [Buffer, RemoteInfo];
   expect(from.port).toBe(port);

@@ -11,7 +11,7 @@ const gateway = "infra/edge";
 const limits: Partial<Limits> = {
   headerTimeoutMs: 2_000,
   bodyIdleTimeoutMs: 1_500,
-  keepAliveTimeoutMs: 5_000,
+  keepAliveTimeoutMs: 1_500,
   backendResponseTimeoutMs: 1_500,
   backendIdleTimeoutMs: 1_500,
   bodyBytes: 4 * 1024 * 1024,
