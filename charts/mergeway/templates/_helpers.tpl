@@ -72,8 +72,12 @@ app.kubernetes.io/component: controller
   resources: [gatewayparameters]
   verbs: [list, watch]
 - apiGroups: [""]
-  resources: [services, secrets, configmaps]
+  resources: [services]
   verbs: [list, watch]
+# Listed and watched by their metadata alone; the content is read of those that something refers to.
+- apiGroups: [""]
+  resources: [secrets, configmaps]
+  verbs: [get, list, watch]
 - apiGroups: [discovery.k8s.io]
   resources: [endpointslices]
   verbs: [list, watch]
