@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -261,11 +262,44 @@ describe("a client that asks for a WebSocket", () => {
   });
 });
 
+/** Opens ten thousand connections, says so, and holds them until its input ends. */
+const crowdScript = `
+import { connect } from "node:net";
+const port = Number(process.argv.at(-1));
+const sockets = [];
+for (let batch = 0; batch < 100; batch++) {
+  await Promise.all(Array.from({ length: 100 }, () => new Promise((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", resolve).on("error", reject);
+    sockets.push(socket);
+  })));
+}
+console.log(sockets.filter((socket) => !socket.destroyed).length, "open");
+process.stdin.on("end", () => process.exit()).resume();
+`;
+
 describe("many clients", () => {
-  it("that are idle cost nobody else anything", async () => {
-    const idle = await Promise.all(Array.from({ length: 1_000 }, () => sockets.connect(gateway.port)));
-    await expectServed();
-    for (const socket of idle) socket.destroy();
+  it("that are idle, ten thousand of them, cost nobody else anything", async () => {
+    const patient = await startGateway(
+      { public: await strictBackend("public", sockets, observed) },
+      { headerTimeoutMs: 60_000 },
+    );
+    // In a process of their own: two ends of ten thousand connections would be too many open files for one.
+    const crowd = spawn(
+      process.execPath,
+      ["--input-type=module", "--eval", crowdScript, String(patient.port)],
+      {
+        stdio: ["pipe", "pipe", "inherit"],
+      },
+    );
+    const [said] = (await once(crowd.stdout, "data")) as [Buffer];
+    expect(said.toString().trim()).toBe("10000 open");
+    const ask = "GET /among-many HTTP/1.1\r\nHost: public.example\r\nConnection: close\r\n\r\n";
+    for (let i = 0; i < 20; i++) {
+      expect((await talk(sockets, patient.port, ask)).map(({ status }) => status)).toEqual([200]);
+    }
+    crowd.stdin.end();
+    await once(crowd, "exit");
+    await patient.close();
   });
 
   it("beyond the limit are turned away, and taken again when others have gone", async () => {
