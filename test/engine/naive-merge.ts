@@ -1,0 +1,62 @@
+/** The merge as the documents tell it: owner after owner in precedence, each against what is held so far. Slow and plain; the engine must agree. */
+import { isServable } from "../../src/engine/listeners.ts";
+import type { MergedListener } from "../../src/engine/merge.ts";
+
+export type Outcome = "serves" | "refused" | "HostnameConflict" | "ProtocolConflict";
+
+export function naiveMerge(listeners: Iterable<MergedListener>): Map<string, Outcome> {
+  const outcomes = new Map<string, Outcome>();
+  const readings = new Map<string, string>();
+  const names = new Set<string>();
+  const sorted = [...listeners].sort((a, b) => (a.rank < b.rank ? -1 : 1));
+  for (const list of Map.groupBy(sorted, ({ gateway }) => gateway).values()) {
+    for (const own of Map.groupBy(list, ({ owner }) => owner.key).values()) {
+      for (const group of Map.groupBy(own, portOf).values()) judge(group);
+    }
+  }
+  return outcomes;
+
+  function judge(group: readonly MergedListener[]): void {
+    const left: MergedListener[] = [];
+    for (const listener of group) {
+      const held = readings.get(portOf(listener));
+      if (listener.protocol === undefined) outcomes.set(listener.key, "refused");
+      else if (held !== undefined && held !== reading(listener)) {
+        outcomes.set(listener.key, isServable(listener) ? "ProtocolConflict" : "refused");
+      } else left.push(listener);
+    }
+    const winners: MergedListener[] = [];
+    for (const listener of left) {
+      const others = left.filter((other) => other !== listener);
+      if (others.some((other) => reading(other) !== reading(listener))) {
+        outcomes.set(listener.key, "ProtocolConflict");
+      } else if (others.some((other) => nameOf(other) === nameOf(listener))) {
+        outcomes.set(listener.key, "HostnameConflict");
+      } else if (!isServable(listener)) outcomes.set(listener.key, "refused");
+      else if (names.has(nameOf(listener))) outcomes.set(listener.key, "HostnameConflict");
+      else winners.push(listener);
+    }
+    for (const winner of winners) {
+      outcomes.set(winner.key, "serves");
+      readings.set(portOf(winner), reading(winner));
+      names.add(nameOf(winner));
+    }
+  }
+}
+
+export function outcomeOf(listener: MergedListener): Outcome {
+  if (listener.conflict !== undefined) return listener.conflict.reason as Outcome;
+  return isServable(listener) ? "serves" : "refused";
+}
+
+function reading({ protocol }: MergedListener): string {
+  return protocol === "HTTPS" || protocol === "TLS" ? "tls" : String(protocol);
+}
+
+function portOf({ gateway, protocol, port }: MergedListener): string {
+  return `${gateway} ${protocol === "UDP" ? "udp" : "tcp"} ${port}`;
+}
+
+function nameOf(listener: MergedListener): string {
+  return `${portOf(listener)} ${listener.hostname}`;
+}

@@ -1,0 +1,160 @@
+/** Invariants of the engine on random histories of creates, edits and deletes of all kinds. HISTORIES=100000 for the long run. */
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { renderStatus } from "../../src/status/render.ts";
+import { Player, tell } from "./history.ts";
+import { naiveMerge, outcomeOf } from "./naive-merge.ts";
+import { type Change, history } from "./random-resources.ts";
+import { TEST_SETTINGS } from "./settings.ts";
+
+const RUNS = Number(process.env["HISTORIES"] ?? 1000);
+const TIMEOUT = 60_000 + RUNS * 100;
+
+type Steps = readonly (readonly Change[])[];
+
+/** Runs a property on every history; what fast-check shrinks to is told step by step. */
+function holds(check: (steps: Steps) => void): void {
+  fc.assert(
+    fc.property(history, (steps) => {
+      try {
+        check(steps);
+      } catch (error) {
+        throw new Error(`${error instanceof Error ? error.message : error}\n${tell(steps)}`, {
+          cause: error,
+        });
+      }
+    }),
+    { numRuns: RUNS },
+  );
+}
+
+describe("the engine", () => {
+  it(
+    "gives step by step what it gives afresh, in whatever order the resources arrive",
+    () => {
+      holds((steps) => {
+        const player = new Player();
+        for (const changes of steps) player.play(changes);
+        expect(player.tables()).toEqual(player.answer());
+
+        const final = [...player.resources].map(([key, resource]) => ({ key, resource }));
+        const atOnce = new Player();
+        atOnce.play(final);
+        expect(atOnce.answer()).toEqual(player.answer());
+
+        const oneByOne = new Player();
+        for (const change of final.toSorted((a, b) => (mixed(a.key) < mixed(b.key) ? -1 : 1)))
+          oneByOne.play([change]);
+        expect(oneByOne.answer()).toEqual(player.answer());
+      });
+    },
+    TIMEOUT,
+  );
+
+  it(
+    "lets at most one owner serve a port and hostname, as a walk in precedence would",
+    () => {
+      holds((steps) => {
+        const player = new Player();
+        for (const changes of steps) {
+          player.play(changes);
+          const served = new Set<string>();
+          for (const item of player.plan.values()) {
+            if (item.type !== "listener") continue;
+            const name = `${item.port} ${item.hostname}`;
+            expect(served.has(name), `${name} is served twice`).toBe(false);
+            served.add(name);
+            expect(player.plan.has(item.port), `${item.port} is in the plan`).toBe(true);
+          }
+          const merged = [...player.engine.listeners()];
+          const expected = naiveMerge(merged);
+          for (const listener of merged) {
+            expect(`${listener.key} ${outcomeOf(listener)}`).toBe(
+              `${listener.key} ${expected.get(listener.key)}`,
+            );
+          }
+        }
+      });
+    },
+    TIMEOUT,
+  );
+
+  it(
+    "serves the next in line in the step that removes the winner",
+    () => {
+      let handovers = 0;
+      holds((steps) => {
+        const player = new Player();
+        for (const changes of steps) player.play(changes);
+        for (let round = 0; round < 5; round++) {
+          const loser = [...player.engine.listeners()].find(
+            ({ heldBy, gateway }) => heldBy !== undefined && !heldBy.startsWith(`${gateway}#`),
+          );
+          if (loser === undefined) return;
+          const holder = `listener:${loser.heldBy}`;
+          const held = player.plan.get(holder);
+          expect(held, `${holder} holds and serves`).toMatchObject({ type: "listener" });
+          const owner = loser.heldBy?.split("#")[0] as string;
+          const before = new Set(player.plan.keys());
+          const { plan } = player.play([{ key: owner, resource: undefined }]);
+          expect(plan.removes).toContain(holder);
+          // Who serves now: nobody when the losers are indistinct among each other.
+          const next = [...naiveMerge(player.engine.listeners())]
+            .filter(([, outcome]) => outcome === "serves")
+            .map(([key]) => `listener:${key}`);
+          const upserts = plan.upserts.map(({ id }) => id);
+          expect(upserts).toEqual(expect.arrayContaining(next.filter((id) => !before.has(id))));
+          if (next.every((id) => before.has(id))) continue;
+          expect(next.some((id) => player.plan.get(id)?.type === "listener")).toBe(true);
+          handovers++;
+        }
+      });
+      expect(handovers, "histories with conflicts").toBeGreaterThan(RUNS / 4);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    "names in a message nothing that its reader has not written",
+    () => {
+      let messages = 0;
+      holds((steps) => {
+        const player = new Player();
+        for (const changes of steps) player.play(changes);
+        for (const [key, verdict] of player.verdicts) {
+          const resource = player.resources.get(key);
+          expect(resource, `${key} has a verdict and exists`).toBeDefined();
+          if (resource === undefined) continue;
+          const { status: _, ...written } = resource as typeof resource & { status?: unknown };
+          const own = new Set(tokens(JSON.stringify(written)));
+          const { addresses: _addresses, ...status } = renderStatus(resource, verdict, {
+            controllerName: TEST_SETTINGS.controllerName,
+            now: "2026-01-01T00:00:00Z",
+          });
+          // The ancestors of a policy are the Gateways that it reaches: the API asks for them.
+          const text = JSON.stringify(status, (field, value: unknown) =>
+            field === "ancestorRef" ? undefined : value,
+          );
+          for (const token of tokens(text)) {
+            messages++;
+            expect(own.has(token), `${key} is told of ${token}: ${text}`).toBe(true);
+          }
+        }
+      });
+      expect(messages, "names in messages").toBeGreaterThan(RUNS);
+    },
+    TIMEOUT,
+  );
+});
+
+/** All names of the random universe look like this. */
+function tokens(text: string): readonly string[] {
+  return text.match(/\b(?:ns|gw|ls|sect|host|rt|rg|tls|svc|es|sec|cm|pair)-[a-z]+/g) ?? [];
+}
+
+/** An order that has nothing to do with names or time. */
+function mixed(text: string): number {
+  let value = 7;
+  for (let i = 0; i < text.length; i++) value = (value * 31 + text.charCodeAt(i) * 17) % 1_000_003;
+  return value;
+}
