@@ -1,6 +1,8 @@
 import type { Command } from "./command.ts";
 import { checkCommand } from "./commands/check.ts";
 import { completionCommand } from "./commands/completion.ts";
+import { controllerCommand } from "./commands/controller.ts";
+import { dataplaneCommand } from "./commands/dataplane.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { explainCommand } from "./commands/explain.ts";
 import { runCommand } from "./commands/run.ts";
@@ -13,5 +15,7 @@ export const COMMANDS: readonly Command[] = [
   explainCommand,
   runCommand,
   demoCommand,
+  controllerCommand,
+  dataplaneCommand,
   completionCommand(() => COMMANDS),
 ];

@@ -1,10 +1,10 @@
 /** A data plane pod: the embedded data plane, fed by the controller's stream. */
 import { readFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
 import { createEmbeddedDataPlane } from "../dataplanes/embedded/embedded-data-plane.ts";
 import type { RequestRecord } from "../dataplanes/embedded/options.ts";
 import { runPlanClient } from "../dataplanes/remote/plan-client.ts";
 import { PlanJournal } from "../dataplanes/remote/plan-journal.ts";
+import { openHealthServer } from "./health.ts";
 
 export interface PodOptions {
   readonly controller: string;
@@ -34,7 +34,7 @@ export async function runDataPlanePod(options: PodOptions, signal: AbortSignal):
   });
   // A plan from before the restart is good enough to serve with.
   const readiness = { synced: journal.items.size > 0, leaving: false };
-  const admin = await openAdmin(options.adminAddress, () => readiness.synced && !readiness.leaving);
+  const health = await openHealthServer(options.adminAddress, () => readiness.synced && !readiness.leaving);
   const stopStream = new AbortController();
   const stream = runPlanClient(
     {
@@ -59,7 +59,7 @@ export async function runDataPlanePod(options: PodOptions, signal: AbortSignal):
   await dataPlane.close({ graceMs: options.drainSeconds * 1000 });
   stopStream.abort();
   await stream;
-  admin.close();
+  health.close();
   log("info", "stopped");
 }
 
@@ -67,18 +67,5 @@ function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-}
-
-/** Probes only: `/healthz` while the process runs, `/readyz` while it should get traffic. */
-function openAdmin(address: string, isReady: () => boolean): Promise<Server> {
-  const server = createServer((request, response) => {
-    const ok = request.url === "/healthz" || (request.url === "/readyz" && isReady());
-    response.writeHead(ok ? 200 : request.url === "/readyz" ? 503 : 404).end(ok ? "ok\n" : "no\n");
-  });
-  const at = address.lastIndexOf(":");
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(Number(address.slice(at + 1)), address.slice(0, at), () => resolve(server));
   });
 }

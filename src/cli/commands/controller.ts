@@ -1,0 +1,139 @@
+import { hostname } from "node:os";
+import { runController } from "../../controller/run-controller.ts";
+import { embeddedFeatures } from "../../dataplanes/embedded/features.ts";
+import { DEFAULT_CONTROLLER } from "../../engine/settings.ts";
+import { CannotRun, type Command, defineCommand } from "../command.ts";
+import { createLogger } from "../run/logger.ts";
+
+export const controllerCommand: Command = defineCommand({
+  name: "controller",
+  summary: "serve the Gateways of a Kubernetes cluster",
+  about: [
+    "Watches the cluster, gives every Gateway of its classes a data plane in the Gateway's own namespace, and writes statuses. Several replicas may run: all",
+    "serve the plan to the data planes, one of them (the holder of the Lease) writes. Finds the cluster as kubectl does, or from within a pod.",
+  ].join("\n"),
+  arguments: [],
+  flags: {
+    "controller-name": {
+      type: "text",
+      value: "NAME",
+      default: DEFAULT_CONTROLLER,
+      help: "GatewayClasses with this controllerName are served",
+    },
+    "watch-namespaces": {
+      type: "text",
+      value: "A,B",
+      default: "",
+      help: "only these namespaces; all without",
+    },
+    namespace: { type: "text", value: "NAME", help: "the controller's own namespace; POD_NAMESPACE without" },
+    "stream-address": {
+      type: "text",
+      value: "ADDRESS:PORT",
+      default: "0.0.0.0:18000",
+      help: "where data planes are given their plan",
+    },
+    "stream-service": {
+      type: "text",
+      value: "HOST:PORT",
+      help: "the name under which data planes find all replicas (a headless Service)",
+    },
+    "data-plane-image": { type: "text", value: "IMAGE", help: "image of the data plane pods" },
+    "health-address": {
+      type: "text",
+      value: "ADDRESS:PORT",
+      default: "0.0.0.0:8081",
+      help: "probes: /healthz and /readyz",
+    },
+    "leader-election": {
+      type: "choice",
+      values: ["true", "false"],
+      default: "true",
+      help: "whether several replicas agree on the one that writes",
+    },
+    "lease-name": { type: "text", value: "NAME", default: "mergeway", help: "name of the Lease" },
+    "port-range": {
+      type: "text",
+      value: "FROM-TO",
+      default: "49152-65535",
+      help: "ports for XListenerSet entries without one",
+    },
+    "max-listeners-per-gateway": {
+      type: "number",
+      value: "N",
+      default: 0,
+      min: 0,
+      max: 1_000_000,
+      help: "listeners beyond N are refused with TooManyListeners; 0 means no limit",
+    },
+    kubeconfig: { type: "text", value: "FILE", help: "how to reach the cluster; as kubectl does without" },
+    context: { type: "text", value: "NAME", help: "context of the kubeconfig" },
+    "log-format": {
+      type: "choice",
+      values: ["pretty", "json"],
+      default: "pretty",
+      help: "how events are logged, on standard error",
+    },
+  },
+  examples: [
+    {
+      line: "mergeway controller --stream-service mergeway.mergeway-system.svc:18000 --data-plane-image mergeway:latest",
+      says: "in a pod of namespace mergeway-system",
+    },
+  ],
+  exits: { 0: "stopped when it was told to", 2: "could not run" },
+  async run({ flags }, host) {
+    const logger = createLogger(flags["log-format"], host.err, host.now);
+    const namespace = flags.namespace ?? host.env["POD_NAMESPACE"];
+    if (!namespace)
+      throw new CannotRun(
+        "the controller's own namespace is not known",
+        "give --namespace or set POD_NAMESPACE",
+      );
+    const image = flags["data-plane-image"] ?? host.env["MERGEWAY_DATA_PLANE_IMAGE"];
+    if (!image) throw new CannotRun("no image for data plane pods", "give --data-plane-image");
+    const stream = socketAddress("stream-address", flags["stream-address"]);
+    await runController(
+      {
+        controllerName: flags["controller-name"],
+        watchNamespaces: flags["watch-namespaces"].split(",").filter((name) => name !== ""),
+        namespace,
+        identity: host.env["POD_NAME"] ?? hostname(),
+        leaderElection: flags["leader-election"] === "true",
+        leaseName: flags["lease-name"],
+        stream,
+        streamService: flags["stream-service"] ?? `mergeway.${namespace}.svc:${stream.port}`,
+        dataPlaneImage: image,
+        healthAddress: flags["health-address"],
+        portRange: portRange(flags["port-range"]),
+        maxListenersPerGateway: flags["max-listeners-per-gateway"],
+        features: embeddedFeatures,
+        ...(flags.kubeconfig === undefined ? {} : { kubeconfig: flags.kubeconfig }),
+        ...(flags.context === undefined ? {} : { context: flags.context }),
+        observer: {
+          log: (level, message, fields) => {
+            if (level !== "debug") logger[level](message, fields);
+          },
+        },
+      },
+      host.signal,
+    );
+    return 0;
+  },
+});
+
+function socketAddress(flag: string, text: string): { readonly address: string; readonly port: number } {
+  const [, address, port] = /^\[?([0-9a-zA-Z.:]+?)\]?:(\d{1,5})$/.exec(text) ?? [];
+  if (address === undefined)
+    throw new CannotRun(`--${flag} ${text} is not ADDRESS:PORT`, "for example 0.0.0.0:18000");
+  return { address, port: Number(port) };
+}
+
+function portRange(text: string): { readonly from: number; readonly to: number } {
+  const [, from, to] = /^(\d{1,5})-(\d{1,5})$/.exec(text) ?? [];
+  const range = { from: Number(from), to: Number(to) };
+  if (from === undefined || range.from < 1 || range.to > 65535 || range.from > range.to) {
+    throw new CannotRun(`--port-range ${text} is not a range of ports`, "for example 49152-65535");
+  }
+  return range;
+}

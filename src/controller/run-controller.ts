@@ -1,0 +1,171 @@
+/**
+ * The controller, wired: one screen that shows who speaks to whom. Every replica watches, computes and serves the plan; the leader alone writes statuses, events and
+ * infrastructure.
+ */
+import { readAuthorities, readKeyPair } from "../certificates/read.ts";
+import { PlanServer } from "../dataplanes/remote/plan-server.ts";
+import { TOKEN_AUDIENCE } from "../dataplanes/remote/protocol.ts";
+import { Engine } from "../engine/engine.ts";
+import type { EngineSettings } from "../engine/settings.ts";
+import { ensureAuthority, issueServing, type KeyPair, needsRenewal } from "../infra/authority.ts";
+import { InfrastructureReconciler } from "../infra/reconciler.ts";
+import { createKubernetesClient, type KubernetesClient } from "../kubernetes/client.ts";
+import { runLeaderElection } from "../kubernetes/lease.ts";
+import type { KubernetesObserver } from "../kubernetes/observer.ts";
+import { KubernetesSource } from "../sources/kubernetes/source.ts";
+import type { InstalledApi } from "../status/kubernetes/gateway-class.ts";
+import { StatusWriter } from "../status/kubernetes/writer.ts";
+import { AuthoritySecret } from "./authority-secret.ts";
+import { ClusterInfrastructure } from "./cluster-infrastructure.ts";
+import { supportedFeatures } from "./features.ts";
+import { ControllerFlow } from "./flow.ts";
+import { openHealthServer } from "./health.ts";
+import { PodIdentity } from "./pod-identity.ts";
+
+export interface ControllerOptions {
+  readonly controllerName: string;
+  /** Empty for the whole cluster. */
+  readonly watchNamespaces: readonly string[];
+  /** Where this controller itself runs: its lease and its authority are there. */
+  readonly namespace: string;
+  readonly identity: string;
+  readonly leaderElection: boolean;
+  readonly leaseName: string;
+  readonly stream: { readonly address: string; readonly port: number };
+  /** `host:port` under which pods find every replica. */
+  readonly streamService: string;
+  readonly dataPlaneImage: string;
+  readonly healthAddress: string;
+  readonly portRange: EngineSettings["portRange"];
+  readonly maxListenersPerGateway: number;
+  readonly features: ReadonlySet<string>;
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly observer: KubernetesObserver;
+}
+
+const NOTHING_KNOWN: InstalledApi = { bundleVersions: [], isKnown: false };
+const RENEWAL_CHECK_MS = 24 * 60 * 60 * 1000;
+
+export async function runController(options: ControllerOptions, signal: AbortSignal): Promise<void> {
+  const { observer, controllerName } = options;
+  const client = await createKubernetesClient({
+    observer,
+    ...(options.kubeconfig === undefined ? {} : { kubeconfig: options.kubeconfig }),
+    ...(options.context === undefined ? {} : { context: options.context }),
+  });
+  const state: { synced: boolean; installed: InstalledApi } = { synced: false, installed: NOTHING_KNOWN };
+  const health = await openHealthServer(options.healthAddress, () => state.synced);
+  const authority = await ensureAuthority(new AuthoritySecret(client, options.namespace));
+  const serving = await servingPair(authority, options.streamService);
+  const identity = new PodIdentity(client, TOKEN_AUDIENCE, (key) => flow.resources.get(key));
+  const planServer = new PlanServer({
+    features: options.features,
+    certificate: serving.certificate,
+    key: serving.key,
+    address: options.stream.address,
+    port: options.stream.port,
+    authorize: (token, gateway) => identity.mayServe(token, gateway),
+    onRefused: (gateway, peer) =>
+      observer.log?.("warn", `a pod at ${peer} was refused the plan of Gateway ${gateway}`),
+    onReplicas: (gateway, connected) =>
+      observer.log?.("info", `Gateway ${gateway}: ${connected} replicas connected`),
+  });
+  const engine = new Engine(engineSettings(options));
+  const writer = new StatusWriter({
+    client,
+    controllerName,
+    features: new Set(supportedFeatures(options.features)),
+    installed: () => state.installed,
+    observer,
+  });
+  const flow: ControllerFlow = new ControllerFlow({
+    engine,
+    dataPlane: planServer,
+    onVerdicts: (verdicts) => writer.judge(verdicts),
+  });
+  const infrastructure = new InfrastructureReconciler({
+    cluster: new ClusterInfrastructure(client, options.watchNamespaces),
+    context: () => ({
+      image: options.dataPlaneImage,
+      controller: options.streamService,
+      authority: authority.certificate,
+      tokenAudience: TOKEN_AUDIENCE,
+    }),
+    find: (key) => flow.resources.get(key),
+    onFact: (gateway, fact) => flow.learnAddresses(gateway, fact),
+    onProblem: (gateway, problem) => observer.log?.("warn", `${gateway}: ${problem}`),
+  });
+  flow.connect(infrastructure);
+  await planServer.listen();
+  const { promise: synced, resolve: markSynced } = Promise.withResolvers<void>();
+  const source = new KubernetesSource({
+    client,
+    controllerName,
+    ...(options.watchNamespaces.length === 0 ? {} : { namespaces: options.watchNamespaces }),
+    onInstallation: (installation) => {
+      state.installed = installation;
+      writer.reconsiderClasses();
+    },
+    observer,
+  });
+  const watching = source.run((changes) => {
+    writer.observe(changes);
+    flow.take(changes);
+    state.synced = true;
+    markSynced();
+  }, signal);
+  await Promise.race([synced, watching]);
+  await whileLeading(options, client, signal, async (leading) => {
+    await infrastructure.lead(true);
+    await writer.run(leading);
+    await infrastructure.lead(false);
+  });
+  await watching;
+  await planServer.close();
+  health.close();
+}
+
+function engineSettings(options: ControllerOptions): EngineSettings {
+  return {
+    controllerName: options.controllerName,
+    adoptUnknownClasses: false,
+    assumeProgrammed: false,
+    features: options.features,
+    portRange: options.portRange,
+    maxListenersPerGateway: options.maxListenersPerGateway,
+    readKeyPair,
+    readAuthorities,
+  };
+}
+
+/** Runs the leader's work while this replica leads: always, where there is no election. */
+async function whileLeading(
+  options: ControllerOptions,
+  client: KubernetesClient,
+  signal: AbortSignal,
+  work: (leading: AbortSignal) => Promise<void>,
+): Promise<void> {
+  if (!options.leaderElection) return work(signal);
+  await runLeaderElection(
+    {
+      client,
+      namespace: options.namespace,
+      name: options.leaseName,
+      identity: options.identity,
+      onElected: work,
+      observer: options.observer,
+    },
+    signal,
+  );
+}
+
+/** A controller that runs for months restarts before its certificate ends: the kubelet starts it again with a new one. */
+async function servingPair(authority: KeyPair, service: string): Promise<KeyPair> {
+  const host = service.slice(0, service.lastIndexOf(":"));
+  const pair = await issueServing(authority, [host]);
+  setInterval(() => {
+    if (needsRenewal(pair)) process.kill(process.pid, "SIGTERM");
+  }, RENEWAL_CHECK_MS).unref();
+  return pair;
+}
