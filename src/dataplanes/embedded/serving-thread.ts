@@ -159,6 +159,7 @@ export class ServingThread {
   }
 
   #serveHttp(stream: Socket, version: "http/1.1" | "h2", connection: Connection): void {
+    if (stream.destroyed) return;
     this.#connections.add(connection);
     if (version === "h2") serveHttp2(this.#serving, connection, stream);
     else this.#http1.emit("connection", stream);

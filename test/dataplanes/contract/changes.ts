@@ -296,6 +296,15 @@ export function describeChanges(create: CreateDataPlane): void {
           action: forwardTo("b", { filters: { rewrite: { hostname: "a b\r\nc: d" } } }),
         }),
         rule({ path: "/nowhere", action: forwardTo("nowhere") }),
+        rule({
+          path: "/moved",
+          action: {
+            type: "redirect",
+            statusCode: 302,
+            filters: { responseHeaders: [{ op: "set", name: "bad name", value: "1" }] },
+          },
+        }),
+        rule({ path: "/status", action: { type: "respond", status: 1, reason: "no status at all" } }),
       ]),
       backend("b", [await stage.backends.echo("b")]),
       backend("nowhere", [], { endpoints: [{ address: "not an address", port: 70_000 }] }),
@@ -309,6 +318,8 @@ export function describeChanges(create: CreateDataPlane): void {
     expect(await statusOf("/answer")).toBe(502);
     expect(await statusOf("/host")).toBe(500);
     expect(await statusOf("/nowhere")).toBe(503);
+    expect(await statusOf("/moved")).toBe(500);
+    expect(await statusOf("/status")).toBe(500);
     expect((await ask(plane.at(80), { host: "shop.example" })).status).toBe(200);
     expect(plane.report("c-odd")).toMatchObject({ state: "rejected" });
   });

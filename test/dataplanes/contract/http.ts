@@ -67,6 +67,27 @@ export function describeHttp(create: CreateDataPlane): void {
     }
   });
 
+  test("believes proxies in front of it as far as it is told to", async () => {
+    const shop = listener("shop", http, "shop.example");
+    const items = [
+      http,
+      shop,
+      host(shop, "shop.example", [rule({ action: forwardTo("b") })]),
+      backend("b", [await stage.backends.echo("b")]),
+    ];
+    const plane = await stage.start(items, { trustedHops: 1 });
+    const { seen } = await ask(plane.at(80), {
+      host: "shop.example",
+      headers: { "x-forwarded-for": "203.0.113.9", "x-forwarded-proto": "https", "x-request-id": "mine-1" },
+    });
+    expect(seen.headers).toMatchObject({
+      "x-forwarded-for": "203.0.113.9, 127.0.0.1",
+      "x-forwarded-proto": "https",
+      "x-forwarded-host": "shop.example",
+      "x-request-id": "mine-1",
+    });
+  });
+
   test("keeps listeners apart: 404 for an unknown host, a missing rule, and never a wider listener's rule", async () => {
     const wide = listener("l-wide", http, "*.example");
     const exact = listener("l-exact", http, "a.example");

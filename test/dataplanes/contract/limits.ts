@@ -71,6 +71,19 @@ export function describeLimits(create: CreateDataPlane): void {
     expect(unsaid.status).toBe(413);
   });
 
+  test("a body that is refused at once does not take the answer away from a client that goes on sending", async () => {
+    const plane = await startEcho({ bodyBytes: 1_000 });
+    const socket = await open(
+      plane.at(80),
+      "POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 5000000\r\n\r\n",
+    );
+    const answer = once(socket, "data");
+    const block = "x".repeat(50_000);
+    for (let sent = 0; sent < 100; sent++) if (!socket.write(block)) await once(socket, "drain");
+    expect(String((await answer)[0])).toMatch(/^HTTP\/1\.1 413 .*connection: close/is);
+    expect(await plane.record(({ status }) => status === 413)).toMatchObject({ reason: "Refused" });
+  });
+
   test("a header or a body that comes too slowly: 408", async () => {
     const plane = await startEcho({ headerTimeoutMs: 300, bodyIdleTimeoutMs: 300 });
     const header = await open(plane.at(80), "GET / HTTP/1.1\r\nHost: shop");
@@ -100,7 +113,17 @@ export function describeLimits(create: CreateDataPlane): void {
     await Promise.all(first.map((socket) => once(socket, "data")));
     const fourth = await stage.sockets.connect(plane.at(80));
     expect(await textOf(fourth).catch(() => "")).toBe("");
-    for (const socket of first) {
+    const [leaving, ...staying] = first;
+    leaving?.destroy();
+    await expect
+      .poll(() =>
+        ask(plane.at(80), { host: "shop.example" }).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      )
+      .toBe(200);
+    for (const socket of staying) {
       socket.write("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
       const [answer] = (await once(socket, "data")) as [Buffer];
       expect(String(answer)).toMatch(/^HTTP\/1\.1 200 /);

@@ -28,6 +28,8 @@ export interface Exchange {
   continue(): void;
   /** Fields after the body; complete only when the body has ended. */
   trailers(): HeaderFields | undefined;
+  /** Whoever sends what cannot be understood or taken is not asked to go on: the next bytes may not be what they seem. */
+  closeAfterAnswer(): void;
   answer(status: number, headers: HeaderFields, hasBody: boolean): void;
   /** False asks to wait for `onDrain`. */
   write(chunk: Buffer): boolean;

@@ -73,6 +73,7 @@ export class Forwarding implements UpstreamHandler {
       );
     }
     body?.onRefused((refusal) => {
+      request.exchange.closeAfterAnswer();
       if (refusal === "large") this.#fail(413, "BodyTooLarge", "the request body is too large");
       else this.#fail(408, "SlowBody", "the request body came too slowly");
     });

@@ -26,6 +26,7 @@ export class H1Exchange implements Exchange {
   readonly #response: ServerResponse;
   readonly #head: Buffer | undefined;
   #awaitsContinue: boolean;
+  #lengthKnown = false;
 
   constructor(parts: H1Parts) {
     const { connection, request, response } = parts;
@@ -62,17 +63,17 @@ export class H1Exchange implements Exchange {
     return rawTrailers.length === 0 ? undefined : HeaderFields.fromRaw(rawTrailers);
   }
 
+  closeAfterAnswer(): void {
+    this.connection.closeGracefully();
+  }
+
   answer(status: number, headers: HeaderFields, hasBody: boolean): void {
     const response = this.#response;
     if (this.connection.closing || this.#awaitsContinue) response.shouldKeepAlive = false;
-    if (
-      !hasBody &&
-      !headers.has("content-length") &&
-      this.method !== "HEAD" &&
-      status !== 204 &&
-      status !== 304
-    ) {
+    this.#lengthKnown = headers.has("content-length");
+    if (!hasBody && !this.#lengthKnown && this.method !== "HEAD" && status !== 204 && status !== 304) {
       headers.add("content-length", "0");
+      this.#lengthKnown = true;
     }
     response.writeHead(status, headers.flat as string[]);
     this.status = status;
@@ -92,8 +93,13 @@ export class H1Exchange implements Exchange {
     const response = this.#response;
     if (trailers !== undefined && trailers.count > 0)
       response.addTrailers([...trailers] as [string, string][]);
-    response.end();
-    if (this.body !== undefined && !this.#request.complete) this.#linger();
+    const early = this.body !== undefined && !this.#request.complete;
+    if (!early) response.end();
+    else if (!response.shouldKeepAlive && this.#lengthKnown) this.#linger(() => response.end());
+    else {
+      response.end();
+      this.#linger(ignore);
+    }
   }
 
   abort(): void {
@@ -124,12 +130,19 @@ export class H1Exchange implements Exchange {
     this.#response.once("close", handler);
   }
 
-  #linger(): void {
+  /**
+   * An answer before the end of the request: closing with unread bytes would reset the connection and could take the answer away from the
+   * client. The rest is read and dropped for a while; the client has the whole answer meanwhile, as its length says.
+   */
+  #linger(done: () => void): void {
     const { socket } = this.#request;
-    this.#request.on("error", ignore).resume();
+    if (!this.#response.writableEnded) this.#response.flushHeaders();
     const limit = setTimeout(() => socket.destroy(), LINGER_MS).unref();
-    const over = (): void => clearTimeout(limit);
-    this.#request.once("end", over).once("close", over);
+    const over = (): void => {
+      clearTimeout(limit);
+      done();
+    };
+    this.#request.on("error", ignore).once("end", over).once("close", over).resume();
   }
 }
 

@@ -70,6 +70,9 @@ export class H2Exchange implements Exchange {
     return this.#requestTrailers;
   }
 
+  /** Streams cannot be confused with each other: the connection goes on. */
+  closeAfterAnswer(): void {}
+
   answer(status: number, headers: HeaderFields, hasBody: boolean): void {
     if (this.#stream.destroyed || this.#stream.headersSent) return;
     const head = headers.toObject();

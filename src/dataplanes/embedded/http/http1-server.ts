@@ -40,8 +40,12 @@ export function createHttp1Server(serving: Serving, connections: Connections): S
     // The error of a message behind the one that is being served: that one still gets its own answer, and the last.
     if (connection !== undefined && current?.received === true && connection.active > 0) {
       connection.closeGracefully();
-    } else if (!socket.writable || (current?.received === false && current.status !== 0)) socket.destroy();
-    else refuse(socket, statusOf(error.code));
+    } else if (!socket.writable) socket.destroy();
+    else if (current?.received === false && current.status !== 0) {
+      // The rest of a request that was refused at once: its answer is still on the way. Any other answer is cut off.
+      if (connection?.closing === true) socket.destroySoon();
+      else socket.destroy();
+    } else refuse(socket, statusOf(error.code));
   });
   // Timeouts of slow clients are watched only once the server believes that it listens.
   server.emit("listening");

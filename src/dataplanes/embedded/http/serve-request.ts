@@ -24,29 +24,44 @@ export interface Serving {
 
 export function serveRequest(serving: Serving, exchange: Exchange): void {
   exchange.connection.active++;
-  const request = read(serving, exchange);
-  exchange.onClose(() => finish(serving, exchange, request));
-  if (request === undefined) return;
-  if (!admit(serving, request)) return;
-  if (!match(serving, request)) return;
-  act(serving, request);
+  const { request, refusal } = read(serving, exchange);
+  exchange.onClose(() => finish(serving, request));
+  try {
+    if (refusal !== undefined) refuse(request, refusal);
+    else if (admit(serving, request) && match(serving, request)) act(serving, request);
+  } catch {
+    // Something that a route asks for cannot be put into an answer; whatever it is, it is this request's trouble only.
+    replyLocally(request, 500, { reason: "RouteInvalid", message: "this route cannot be served" });
+  }
+}
+
+interface Refusal {
+  readonly status: number;
+  readonly message: string;
 }
 
 /** Reads the request strictly; what is ambiguous is refused before anybody routes on it. */
-function read(serving: Serving, exchange: Exchange): RoutedRequest | undefined {
-  const { limits } = serving;
-  if (exchange.invalid !== undefined) return refuse(exchange, 400, exchange.invalid);
-  if (exchange.method === "CONNECT") return refuse(exchange, 405, "CONNECT is not served");
-  if (exchange.headers.count > limits.headerCount) return refuse(exchange, 431, "too many header fields");
-  const length = Number(exchange.headers.get("content-length") ?? 0);
-  if (limits.bodyBytes > 0 && length > limits.bodyBytes)
-    return refuse(exchange, 413, "the request body is too large");
+function read(
+  { limits }: Serving,
+  exchange: Exchange,
+): { readonly request: RoutedRequest; readonly refusal: Refusal | undefined } {
   const target = parseTarget(exchange.target);
-  if ("invalid" in target) return refuse(exchange, 400, target.invalid);
-  const authority = target.authority ?? exchange.authority;
-  if (authority === undefined) return refuse(exchange, 400, "there is no host");
-  const { path, query } = target;
-  return new RoutedRequest(exchange, { authority, path, query }, requestIdOf(exchange));
+  const invalid = exchange.invalid ?? ("invalid" in target ? target.invalid : undefined);
+  const known = "invalid" in target ? { path: exchange.target, query: "" } : target;
+  const authority = known.authority ?? exchange.authority ?? "";
+  const { path, query } = known;
+  const request = new RoutedRequest(exchange, { authority, path, query }, requestIdOf(exchange));
+  return { request, refusal: check() };
+
+  function check(): Refusal | undefined {
+    if (exchange.method === "CONNECT") return { status: 405, message: "CONNECT is not served" };
+    if (invalid !== undefined) return { status: 400, message: invalid };
+    if (exchange.headers.count > limits.headerCount)
+      return { status: 431, message: "too many header fields" };
+    const length = Number(exchange.headers.get("content-length") ?? 0);
+    const tooLarge = limits.bodyBytes > 0 && length > limits.bodyBytes;
+    return tooLarge ? { status: 413, message: "the request body is too large" } : undefined;
+  }
 }
 
 /** Which listener the request belongs to: isolation, 404, 421. */
@@ -89,9 +104,9 @@ function act(serving: Serving, request: RoutedRequest): void {
   }
 }
 
-function finish(serving: Serving, exchange: Exchange, request: RoutedRequest | undefined): void {
-  exchange.connection.requestEnded();
-  if (request === undefined || serving.onRequestEnd === undefined) return;
+function finish(serving: Serving, request: RoutedRequest): void {
+  request.exchange.connection.requestEnded();
+  if (serving.onRequestEnd === undefined) return;
   request.hostname = hostnamePattern(serving, request);
   serving.onRequestEnd(request.toRecord());
 }
@@ -108,11 +123,10 @@ function hostnamePattern(serving: Serving, request: RoutedRequest): string | und
   return listener.hostname;
 }
 
-/** Whoever sends what cannot be understood is not asked to go on: the next bytes may not be what they seem. */
-function refuse(exchange: Exchange, status: number, message: string): undefined {
-  if (exchange.protocol !== "HTTP/2") exchange.connection.closeGracefully();
-  replyText(exchange, status, message);
-  return undefined;
+function refuse(request: RoutedRequest, { status, message }: Refusal): void {
+  request.reason = "Refused";
+  request.exchange.closeAfterAnswer();
+  replyText(request.exchange, status, message);
 }
 
 /** A client's own id is kept when it is harmless, so that it can follow its request. */

@@ -7,6 +7,8 @@ import type { FromWorker, ToWorker, WorkerSetup } from "./messages.ts";
 import { toTransfer } from "./plan-transfer.ts";
 
 const RESTART_MS = 500;
+/** Beyond its grace a worker that does not answer is ended. */
+const UNRESPONSIVE_MS = 5_000;
 
 export interface WorkerPoolOptions {
   readonly size: number;
@@ -54,7 +56,11 @@ export class WorkerPool {
       [...this.#workers].map(
         (worker) =>
           new Promise<void>((resolve) => {
-            worker.once("exit", () => resolve());
+            const limit = setTimeout(() => void worker.terminate(), graceMs + UNRESPONSIVE_MS);
+            worker.once("exit", () => {
+              clearTimeout(limit);
+              resolve();
+            });
             worker.postMessage(message);
           }),
       ),
