@@ -1,0 +1,15 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig, type ViteUserConfig } from "vitest/config";
+
+/** Tests that need the test bed: vitest run --config test/e2e/vitest.config.ts */
+const config: ViteUserConfig = defineConfig({
+  test: {
+    root: fileURLToPath(new URL("../..", import.meta.url)),
+    include: ["test/e2e/**/*.e2e.ts"],
+    // A cluster is most of what a small machine can carry.
+    fileParallelism: false,
+    testTimeout: 300_000,
+    hookTimeout: 900_000,
+  },
+});
+export default config;
