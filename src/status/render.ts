@@ -111,7 +111,8 @@ function entryIn(
 
 const REFERENCE_FIELDS: readonly string[] = ["group", "kind", "namespace", "name", "sectionName", "port"];
 
-function sameReference(a: unknown, b: unknown): boolean {
+/** Whether two references of a status name the same thing in the same words. */
+export function sameReference(a: unknown, b: unknown): boolean {
   const left = a as Record<string, unknown>;
   const right = b as Record<string, unknown>;
   return REFERENCE_FIELDS.every((field) => left?.[field] === right?.[field]);

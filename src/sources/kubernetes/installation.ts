@@ -22,6 +22,8 @@ const CHANNEL = "gateway.networking.k8s.io/channel";
 export interface InstallationOptions {
   readonly client: KubernetesClient;
   readonly onChange: (installation: Installation) => void;
+  /** A CRD has changed in whatever way: kinds may have come or gone. */
+  readonly onNews: () => void;
   readonly observer?: KubernetesObserver;
   readonly timing?: Partial<ListWatchTiming>;
 }
@@ -32,16 +34,23 @@ interface Crd {
   readonly channel: string | undefined;
 }
 
-/** Calls back at least once, and then with every change of a CRD that Mergeway reads objects of. */
+/** Calls back at least once, and then with every change to the CRDs that Mergeway reads objects of. */
 export async function watchInstallation(options: InstallationOptions, signal: AbortSignal): Promise<void> {
-  const { client, onChange, observer, timing } = options;
+  const { client, onChange, onNews, observer, timing } = options;
   if (!(await mayRead(client, observer, signal))) {
     observer?.log?.("warn", "CustomResourceDefinitions may not be read: new kinds are found by polling");
     onChange({ bundleVersions: [], channels: [], isKnown: false });
     return;
   }
   const crds = new Map<string, Crd>();
-  const tell = (): void => onChange(describe([...crds.values()]));
+  let told = "";
+  const tell = (): void => {
+    const installation = describe([...crds.values()]);
+    const text = JSON.stringify(installation);
+    if (text !== told) onChange(installation);
+    told = text;
+    onNews();
+  };
   await listWatch<Crd>(
     {
       client,

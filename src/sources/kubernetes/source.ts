@@ -125,12 +125,12 @@ class Run {
     const onChange = (installation: Installation): void => {
       this.#installation = installation;
       onInstallation?.(installation);
-      this.#served.poke();
       this.#arrived("installation");
     };
     const options = {
       client,
       onChange,
+      onNews: () => this.#served.poke(),
       ...(observer === undefined ? {} : { observer }),
       ...(timing === undefined ? {} : { timing }),
     };

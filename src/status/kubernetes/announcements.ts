@@ -1,0 +1,188 @@
+/**
+ * Which Events a status write is worth: transitions only, told by comparing the conditions before with those after. So a new leader, which finds the
+ * statuses as they should be, announces nothing.
+ * A tenant's Event repeats what its own status says, and that names nothing of others. Who holds what was wanted is told to the Gateway's owner, in the
+ * Gateway's namespace.
+ */
+import { type Key, partsOf } from "../../api/key.ts";
+import type { Condition } from "../../api/metadata.ts";
+import type { ListenerVerdict, OwnerVerdict } from "../../engine/verdicts.ts";
+import type { EventContent, EventObject } from "./events.ts";
+import type { Held } from "./held.ts";
+import { listOf, type Status } from "./merge-status.ts";
+import type { StatusWrite } from "./writer.ts";
+
+export interface Announcement {
+  readonly regarding: EventObject;
+  readonly content: EventContent;
+}
+
+/** Finds an object as the writer last knew it. */
+export type Find = (key: Key) => Held | undefined;
+
+/** What to tell about one write. */
+export function announcementsOf(write: StatusWrite, find: Find): readonly Announcement[] {
+  const { key, verdict, before, after } = write;
+  if (verdict === undefined) return [];
+  const regarding = eventObject(key, after);
+  switch (verdict.type) {
+    case "class":
+    case "gateway":
+    case "set": {
+      const own = conditionNews(conditionsIn(before.status), conditionsIn(after.status), "");
+      const listeners = verdict.type === "class" ? [] : listenerNews(verdict, write, find);
+      return [...own.map((content) => ({ regarding, content })), ...listeners];
+    }
+    case "route":
+    case "policy":
+      return entryNews(verdict.type === "route" ? "parents" : "ancestors", before.status, after.status).map(
+        (content) => ({ regarding, content }),
+      );
+    default:
+      throw new Error(`no announcement for ${verdict satisfies never}`);
+  }
+}
+
+/** Somebody keeps changing a status of ours. The first times may be a restore or a clumsy script. */
+export function announcementOfFight(key: Key, held: Held, times: number): Announcement | undefined {
+  if (times < 3) return undefined;
+  const note =
+    "another program keeps changing the part of the status that Mergeway writes; it is written again ever more rarely";
+  const content = { type: "Warning", reason: "StatusContested", action: "WriteStatus", note } as const;
+  return { regarding: eventObject(key, held), content };
+}
+
+interface ListenerStatusEntry {
+  readonly name: string;
+  readonly conditions?: readonly Condition[];
+}
+
+function listenerNews(verdict: OwnerVerdict, write: StatusWrite, find: Find): readonly Announcement[] {
+  const { key, before, after } = write;
+  const regarding = eventObject(key, after);
+  const earlier = listOf<ListenerStatusEntry>(before.status?.["listeners"]);
+  return listOf<ListenerStatusEntry>(after.status?.["listeners"]).flatMap(({ name, conditions = [] }) => {
+    const previous = earlier.find((listener) => listener.name === name)?.conditions ?? [];
+    const news = conditionNews(previous, conditions, `listener ${name}: `);
+    const listener = verdict.listeners.find((each) => each.name === name);
+    const forOwner = conflictForOwner(key, verdict, listener, { previous, conditions, find });
+    return [...news.map((content) => ({ regarding, content })), ...forOwner];
+  });
+}
+
+interface ConflictNews {
+  readonly previous: readonly Condition[];
+  readonly conditions: readonly Condition[];
+  readonly find: Find;
+}
+
+/** A conflict begins or ends: the Gateway's owner learns between whom. */
+function conflictForOwner(
+  key: Key,
+  { gateway }: OwnerVerdict,
+  listener: ListenerVerdict | undefined,
+  { previous, conditions, find }: ConflictNews,
+): readonly Announcement[] {
+  const was = statusOf(previous, "Conflicted") === "True";
+  const is = statusOf(conditions, "Conflicted") === "True";
+  const held = gateway === "" ? undefined : find(gateway);
+  if (was === is || held === undefined || listener === undefined) return [];
+  const here = partyName(`${key}#${listener.name}`);
+  const regarding = eventObject(gateway, held);
+  const setObject = find(key);
+  const related = setObject === undefined ? {} : { related: eventObject(key, setObject) };
+  if (!is) {
+    const note = `${here} is in conflict no longer`;
+    return [
+      {
+        regarding,
+        content: { type: "Normal", reason: "ConflictResolved", action: "Merge", note, ...related },
+      },
+    ];
+  }
+  const reason = conditions.find(({ type }) => type === "Conflicted")?.reason ?? "Conflicted";
+  const note =
+    listener.heldBy === undefined
+      ? `${here} conflicts with another listener of the same object`
+      : `${here} wants what ${partyName(listener.heldBy)} holds`;
+  return [{ regarding, content: { type: "Warning", reason, action: "Merge", note, ...related } }];
+}
+
+/** `ListenerSet/team-a/web#https` → `listener https of ListenerSet team-a/web`. */
+function partyName(listener: string): string {
+  const at = listener.lastIndexOf("#");
+  const { kind, namespace, name } = partsOf(listener.slice(0, at));
+  return `listener ${listener.slice(at + 1)} of ${kind} ${namespace}/${name}`;
+}
+
+function entryNews(field: string, before: Status | undefined, after: Status | undefined): EventContent[] {
+  const reference = field === "parents" ? "parentRef" : "ancestorRef";
+  const earlier = listOf<Readonly<Record<string, unknown>>>(before?.[field]);
+  return listOf<Readonly<Record<string, unknown>>>(after?.[field]).flatMap((entry) => {
+    const id = idOf(entry, reference);
+    const previous = earlier.find((each) => idOf(each, reference) === id);
+    return conditionNews(conditionsIn(previous), conditionsIn(entry), `${nameOf(entry[reference])}: `);
+  });
+}
+
+function idOf(entry: Readonly<Record<string, unknown>>, reference: string): string {
+  const ref = entry[reference] as Readonly<Record<string, unknown>> | undefined;
+  return JSON.stringify([entry["controllerName"], Object.entries(ref ?? {}).sort()]);
+}
+
+function nameOf(reference: unknown): string {
+  const { kind, name, sectionName } = reference as { kind?: string; name?: string; sectionName?: string };
+  return `${kind ?? "Gateway"} ${name ?? ""}${sectionName === undefined ? "" : `/${sectionName}`}`;
+}
+
+/** How to tell that a condition is bad, and that it is good again. A pending one is neither. */
+interface Topic {
+  readonly type: string;
+  readonly bad: "True" | "False";
+  readonly recovered: string;
+  readonly action: string;
+}
+
+const TOPICS: readonly Topic[] = [
+  { type: "Accepted", bad: "False", recovered: "Accepted", action: "Accept" },
+  { type: "Conflicted", bad: "True", recovered: "ConflictResolved", action: "Merge" },
+  { type: "ResolvedRefs", bad: "False", recovered: "ResolvedRefs", action: "Resolve" },
+  { type: "Programmed", bad: "False", recovered: "Programmed", action: "Program" },
+];
+
+function conditionNews(
+  before: readonly Condition[],
+  after: readonly Condition[],
+  prefix: string,
+): EventContent[] {
+  const isConflicted = statusOf(after, "Conflicted") === "True";
+  return TOPICS.flatMap(({ type, bad, recovered, action }): EventContent[] => {
+    // A conflict makes the other conditions false too; one Event says it.
+    if (isConflicted && type !== "Conflicted") return [];
+    const condition = after.find((each) => each.type === type);
+    const previous = before.find((each) => each.type === type);
+    if (condition === undefined) return [];
+    const note = `${prefix}${condition.message}`;
+    const was = previous?.status === bad && previous.reason !== "Pending";
+    const is = condition.status === bad && condition.reason !== "Pending";
+    if (is && (!was || previous?.reason !== condition.reason)) {
+      return [{ type: "Warning", reason: condition.reason, action, note }];
+    }
+    return was && !is && condition.reason !== "Pending"
+      ? [{ type: "Normal", reason: recovered, action, note }]
+      : [];
+  });
+}
+
+function statusOf(conditions: readonly Condition[], type: string): string | undefined {
+  return conditions.find((condition) => condition.type === type)?.status;
+}
+
+function conditionsIn(holder: Readonly<Record<string, unknown>> | undefined): readonly Condition[] {
+  return listOf<Condition>(holder?.["conditions"]);
+}
+
+export function eventObject(key: Key, { apiVersion, metadata }: Held): EventObject {
+  const { kind, namespace, name } = partsOf(key);
+  return { apiVersion, kind, namespace, name, uid: metadata.uid };
+}
