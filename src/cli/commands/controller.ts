@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { ControllerMetrics } from "../../controller/metrics.ts";
 import { runController } from "../../controller/run-controller.ts";
 import { embeddedFeatures } from "../../dataplanes/embedded/features.ts";
 import { DEFAULT_CONTROLLER } from "../../engine/settings.ts";
@@ -38,12 +39,24 @@ export const controllerCommand: Command = defineCommand({
       value: "HOST:PORT",
       help: "the name under which data planes find all replicas (a headless Service)",
     },
+    "data-plane": {
+      type: "choice",
+      values: ["embedded"],
+      default: "embedded",
+      help: "the data plane of Gateways whose parameters do not choose one",
+    },
     "data-plane-image": { type: "text", value: "IMAGE", help: "image of the data plane pods" },
     "health-address": {
       type: "text",
       value: "ADDRESS:PORT",
       default: "0.0.0.0:8081",
       help: "probes: /healthz and /readyz",
+    },
+    "metrics-address": {
+      type: "text",
+      value: "ADDRESS:PORT",
+      default: "0.0.0.0:9090",
+      help: "Prometheus metrics at /metrics",
     },
     "leader-election": {
       type: "choice",
@@ -92,6 +105,7 @@ export const controllerCommand: Command = defineCommand({
       );
     const image = flags["data-plane-image"] ?? host.env["MERGEWAY_DATA_PLANE_IMAGE"];
     if (!image) throw new CannotRun("no image for data plane pods", "give --data-plane-image");
+    const metrics = new ControllerMetrics();
     const stream = socketAddress("stream-address", flags["stream-address"]);
     await runController(
       {
@@ -105,16 +119,16 @@ export const controllerCommand: Command = defineCommand({
         streamService: flags["stream-service"] ?? `mergeway.${namespace}.svc:${stream.port}`,
         dataPlaneImage: image,
         healthAddress: flags["health-address"],
+        metricsAddress: flags["metrics-address"],
+        metrics,
         portRange: portRange(flags["port-range"]),
         maxListenersPerGateway: flags["max-listeners-per-gateway"],
         features: embeddedFeatures,
         ...(flags.kubeconfig === undefined ? {} : { kubeconfig: flags.kubeconfig }),
         ...(flags.context === undefined ? {} : { context: flags.context }),
-        observer: {
-          log: (level, message, fields) => {
-            if (level !== "debug") logger[level](message, fields);
-          },
-        },
+        observer: metrics.observer((level, message, fields) => {
+          if (level !== "debug") logger[level](message, fields);
+        }),
       },
       host.signal,
     );

@@ -3,6 +3,7 @@ import { describe, describeListener } from "../../view/merged-state.ts";
 import { type Command, defineCommand, type Host } from "../command.ts";
 import { startDemoBackends } from "../demo/backends.ts";
 import { curlLines } from "../demo/curl-lines.ts";
+import { adminPlace, DEFAULT_ADMIN } from "../run/admin.ts";
 import type { LiveGateway } from "../run/live-gateway.ts";
 import { serve } from "../run/serve.ts";
 import { openWorkspace } from "../workspace.ts";
@@ -41,6 +42,7 @@ export const demoCommand: Command = defineCommand({
           address: ADDRESS,
           portOffset: flags["port-offset"],
           workers: 0,
+          admin: adminPlace(DEFAULT_ADMIN),
           logFormat: "pretty",
           accessLog: undefined,
           statusDirectory: undefined,

@@ -1,4 +1,5 @@
 import { type Command, defineCommand } from "../command.ts";
+import { adminPlace, DEFAULT_ADMIN } from "../run/admin.ts";
 import { serve } from "../run/serve.ts";
 
 export const runCommand: Command = defineCommand({
@@ -32,6 +33,12 @@ export const runCommand: Command = defineCommand({
       min: 0,
       max: 256,
       help: "threads that serve; 0 serves in the main thread",
+    },
+    "admin-address": {
+      type: "text",
+      value: "ADDRESS:PORT",
+      default: DEFAULT_ADMIN,
+      help: "where the admin server listens; off for none",
     },
     "log-format": {
       type: "choice",
@@ -74,6 +81,7 @@ export const runCommand: Command = defineCommand({
         address: flags.address,
         portOffset: flags["port-offset"],
         workers: flags.workers,
+        admin: adminPlace(flags["admin-address"]),
         logFormat: flags["log-format"],
         accessLog: flags["access-log"],
         statusDirectory: flags["status-dir"],

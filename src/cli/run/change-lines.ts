@@ -7,7 +7,13 @@ import type { Fields, Logger } from "./logger.ts";
 const MAX_LINES = 40;
 
 export function logChanges(changes: readonly StateChange[], logger: Logger): void {
-  const worth = changes.filter(isWorthTelling);
+  const moved = new Set(
+    changes.flatMap((change) => (change.type === "listener" ? [listenerText(change.listener)] : [])),
+  );
+  const worth = changes.filter((change) =>
+    // Rules that come and go with their listener are no news of their own.
+    change.type === "host" ? !moved.has(listenerText(change.listener)) : isWorthTelling(change),
+  );
   for (const change of worth.slice(0, MAX_LINES)) {
     const level = isTrouble(change) ? "warn" : "info";
     logger[level](lineOf(change), fieldsOf(change));

@@ -7,6 +7,7 @@ import type { Key } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { DataPlane, ItemReport } from "../../dataplanes/dataplane.ts";
 import { Engine, type EngineDelta } from "../../engine/engine.ts";
+import type { ObjectVerdict } from "../../engine/verdicts.ts";
 import { RoutingTable } from "../../matching/routing-table.ts";
 import type { PlanDelta } from "../../plan/plan.ts";
 import type { Change } from "../../sources/source.ts";
@@ -27,6 +28,7 @@ export class LiveGateway {
   readonly table: RoutingTable = new RoutingTable();
   readonly resources: Map<Key, Resource> = new Map();
   readonly #dataPlane: DataPlane;
+  readonly #earlier: (key: Key) => unknown;
   readonly #addresses: readonly GatewayStatusAddress[];
   readonly #tracker: ChangeTracker = new ChangeTracker();
   readonly #handlers: Set<(step: Step) => void> = new Set();
@@ -34,9 +36,16 @@ export class LiveGateway {
   readonly #untold: Set<string> = new Set();
   readonly #settled: PromiseWithResolvers<void> = Promise.withResolvers();
   #loaded = false;
+  #isSettled = false;
   #state: MergedState | undefined;
 
-  constructor(dataPlane: DataPlane, addresses: readonly GatewayStatusAddress[]) {
+  /** `earlier` is the status that an object had when the process last ran, if anybody kept it. */
+  constructor(
+    dataPlane: DataPlane,
+    addresses: readonly GatewayStatusAddress[],
+    earlier: (key: Key) => unknown = () => undefined,
+  ) {
+    this.#earlier = earlier;
     this.#dataPlane = dataPlane;
     this.#addresses = addresses;
     this.engine = new Engine(standaloneSettings({ features: dataPlane.features, assumeProgrammed: false }));
@@ -48,13 +57,22 @@ export class LiveGateway {
     return this.#settled.promise;
   }
 
+  get isSettled(): boolean {
+    return this.#isSettled;
+  }
+
   onStep(handler: (step: Step) => void): () => void {
     this.#handlers.add(handler);
     return () => this.#handlers.delete(handler);
   }
 
+  onChanges(handler: (changes: readonly StateChange[]) => void): () => void {
+    return this.onStep(({ changes }) => handler(changes));
+  }
+
   /** What the source brings. */
-  take(changes: readonly Change[]): void {
+  take(brought: readonly Change[]): void {
+    const changes = brought.map((change) => this.#withPorts(change));
     for (const { key, resource } of changes) {
       if (resource === undefined) this.resources.delete(key);
       else this.resources.set(key, resource);
@@ -67,6 +85,27 @@ export class LiveGateway {
   state(): MergedState {
     this.#state ??= buildState(this);
     return this.#state;
+  }
+
+  /** The status is the memory of assigned ports; files have none, so it is kept here. */
+  #withPorts({ key, resource }: Change): Change {
+    if (resource?.kind !== "XListenerSet" || resource.status !== undefined) return { key, resource };
+    const status = (portsOf(this.engine.verdict(key)) ?? this.#earlier(key)) as typeof resource.status;
+    return { key, resource: status === undefined ? resource : { ...resource, status } };
+  }
+
+  /** Once shown, a port stays, whoever else comes later. */
+  #rememberPorts(verdicts: EngineDelta["verdicts"]): EngineDelta[] {
+    const deltas: EngineDelta[] = [];
+    for (const [key, verdict] of verdicts) {
+      const resource = this.resources.get(key);
+      const status = resource?.kind === "XListenerSet" ? portsOf(verdict) : undefined;
+      if (resource === undefined || status === undefined) continue;
+      const remembered = { ...resource, status } as unknown as Resource;
+      this.resources.set(key, remembered);
+      deltas.push(this.engine.apply([{ key, resource: remembered }]));
+    }
+    return deltas;
   }
 
   #learn(reports: readonly ItemReport[]): void {
@@ -99,10 +138,16 @@ export class LiveGateway {
       this.table.apply(delta.plan);
       this.#dataPlane.apply(delta.plan);
     }
-    const forgotten = this.engine.learn({ forgotten: delta.plan.removes });
-    const verdicts = new Map([...delta.verdicts, ...forgotten.verdicts]);
-    for (const handler of this.#handlers) handler({ cause, verdicts, changes });
-    if (this.#loaded && this.#untold.size === 0) this.#settled.resolve();
+    for (const handler of this.#handlers) handler({ cause, verdicts: delta.verdicts, changes });
+    const followUps = [
+      this.engine.learn({ forgotten: delta.plan.removes }),
+      ...this.#rememberPorts(delta.verdicts),
+    ];
+    const further = followUps.filter(isSomething);
+    if (further.length > 0) this.#step(cause, further);
+    if (!this.#loaded || this.#untold.size > 0) return;
+    this.#isSettled = true;
+    this.#settled.resolve();
   }
 
   #follow({ upserts, removes }: PlanDelta): void {
@@ -114,6 +159,10 @@ export class LiveGateway {
   }
 }
 
+function isSomething({ plan, verdicts }: EngineDelta): boolean {
+  return plan.upserts.length > 0 || plan.removes.length > 0 || verdicts.size > 0;
+}
+
 /** Later deltas overrule earlier ones. */
 function joined(deltas: readonly EngineDelta[]): EngineDelta {
   const upserts = new Map(deltas.flatMap(({ plan }) => plan.upserts.map((item) => [item.id, item])));
@@ -122,5 +171,20 @@ function joined(deltas: readonly EngineDelta[]): EngineDelta {
   return {
     plan: { upserts: [...upserts.values()], removes: [...removes] },
     verdicts: new Map(deltas.flatMap(({ verdicts }) => [...verdicts])),
+  };
+}
+
+function portsOf(verdict: ObjectVerdict | undefined): { readonly listeners: readonly unknown[] } | undefined {
+  if (verdict?.type !== "set") return undefined;
+  const shown = verdict.listeners.filter(({ port }) => port > 0);
+  if (shown.length === 0) return undefined;
+  return {
+    listeners: shown.map(({ name, port }) => ({
+      name,
+      port,
+      supportedKinds: [],
+      attachedRoutes: 0,
+      conditions: [],
+    })),
   };
 }

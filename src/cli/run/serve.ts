@@ -1,5 +1,6 @@
 /** Serves a folder of manifests until the process is told to stop. */
 import { access, constants } from "node:fs/promises";
+import { Metrics } from "../../admin/metrics.ts";
 import { createEmbeddedDataPlane } from "../../dataplanes/embedded/embedded-data-plane.ts";
 import { FileSource } from "../../sources/files/file-source.ts";
 import { pathError } from "../../sources/files/path-error.ts";
@@ -7,8 +8,9 @@ import { CannotRun, type ExitCode, type Host } from "../command.ts";
 import { statusTable } from "../status-table.ts";
 import { openAccessLog } from "./access-log.ts";
 import { reachableAddresses } from "./addresses.ts";
+import { type AdminPlace, openAdmin } from "./admin.ts";
 import { logChanges } from "./change-lines.ts";
-import { logFindings } from "./finding-lines.ts";
+import { FindingLog } from "./finding-lines.ts";
 import { LiveGateway } from "./live-gateway.ts";
 import { createLogger, type LogFormat, type Logger } from "./logger.ts";
 import { StatusFiles } from "./status-files.ts";
@@ -20,6 +22,8 @@ export interface ServeOptions {
   readonly workers: number;
   readonly logFormat: LogFormat;
   readonly accessLog: string | undefined;
+  /** Undefined for none. */
+  readonly admin: AdminPlace | undefined;
   readonly statusDirectory: string | undefined;
   readonly graceSeconds: number;
   /** Called once everything that was there at the start is served, or known not to be. */
@@ -40,19 +44,26 @@ export async function serve(options: ServeOptions, host: Host): Promise<ExitCode
       : openAccessLog(options.accessLog, options.logFormat, (error) =>
           logger.error(`the access log cannot be written: ${error.message}`, { event: "access-log" }),
         );
+  const metrics = new Metrics(host.version);
   const dataPlane = createEmbeddedDataPlane({
     bind: { address: options.address, portMap: (port) => port + options.portOffset },
     workers: options.workers,
-    onRequestEnd: (record) => accessLog?.write(record),
+    onRequestEnd: (record) => {
+      metrics.countRequest(record);
+      accessLog?.write(record);
+    },
   });
-  const live = new LiveGateway(dataPlane, reachableAddresses(options.address));
   const statusFiles =
     options.statusDirectory === undefined
       ? undefined
       : new StatusFiles({ directory: options.statusDirectory, logger, now: host.now });
-
+  const live = new LiveGateway(dataPlane, reachableAddresses(options.address), (key) =>
+    statusFiles?.earlier(key),
+  );
+  const admin = options.admin && (await openAdmin(options.admin, { live, metrics, logger, host }));
   let started = false;
   live.onStep(({ verdicts, changes }) => {
+    metrics.countChanges(changes);
     statusFiles?.update(verdicts, live.resources);
     if (started) logChanges(changes, logger);
   });
@@ -63,11 +74,18 @@ export async function serve(options: ServeOptions, host: Host): Promise<ExitCode
     options.onSettled?.(live);
   });
 
-  const source = new FileSource(options.paths, { onSettled: (settled) => logFindings(settled, logger) });
+  const findings = new FindingLog(logger);
+  const source = new FileSource(options.paths, {
+    onSettled: (settled) => {
+      metrics.setSourceErrors(settled.errors.length);
+      findings.tell(settled);
+    },
+  });
   await source.run((changes) => live.take(changes), host.signal);
 
   logger.info(`stopping: requests in flight have ${options.graceSeconds} s to finish`, { event: "stopping" });
   await dataPlane.close({ graceMs: options.graceSeconds * 1000 });
+  await admin?.close();
   await statusFiles?.written();
   await accessLog?.close();
   logger.info("stopped", { event: "stopped" });

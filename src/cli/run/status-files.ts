@@ -1,5 +1,6 @@
 /** Statuses as files, one per object: `<kind>/<namespace>/<name>.yaml`. Replaced as a whole, and only when something changed. */
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { readFileSync } from "node:fs";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parse, stringify } from "yaml";
 import { type Key, partsOf } from "../../api/key.ts";
@@ -57,7 +58,7 @@ export class StatusFiles {
   }
 
   async #write(key: Key, resource: Resource, verdict: ObjectVerdict): Promise<void> {
-    const before = (this.#written.get(key)?.status ?? (await this.#read(key))) as never;
+    const before = (this.#written.get(key)?.status ?? this.earlier(key)) as never;
     const now = `${this.#options.now().toISOString().slice(0, 19)}Z`;
     const status = renderStatus({ ...resource, status: before } as Resource, verdict, {
       controllerName: DEFAULT_CONTROLLER,
@@ -80,11 +81,11 @@ export class StatusFiles {
     await rm(this.#fileOf(key), { force: true });
   }
 
-  /** What an earlier run has written: times of conditions go on from there. */
-  async #read(key: Key): Promise<Status | undefined> {
+  /** What an earlier run has written: times of conditions, and ports that were assigned, go on from there. */
+  earlier(key: Key): Status | undefined {
     try {
-      return (parse(await readFile(this.#fileOf(key), "utf8")) as { readonly status?: Status } | null)
-        ?.status;
+      const object = parse(readFileSync(this.#fileOf(key), "utf8")) as { readonly status?: Status } | null;
+      return object?.status;
     } catch {
       return undefined;
     }

@@ -55,7 +55,7 @@ export function readQuestion(question: Question): AskedRequest | Misunderstood {
     return { problem: target.invalid, remedy: "The data plane would answer such a request with 400." };
   }
   const headers = question.headers.map(readHeader);
-  const bad = headers.findIndex((header) => header === undefined);
+  const bad = headers.indexOf(undefined);
   if (bad >= 0) {
     return {
       problem: `${JSON.stringify(question.headers[bad])} is not a header`,

@@ -1,0 +1,53 @@
+import { type AdminServer, startAdmin } from "../../admin/admin-server.ts";
+import type { Metrics } from "../../admin/metrics.ts";
+import { CannotRun, type Host } from "../command.ts";
+import { parseSocketAddress, type SocketAddress } from "./addresses.ts";
+import type { LiveGateway } from "./live-gateway.ts";
+import type { Logger } from "./logger.ts";
+
+export const DEFAULT_ADMIN = "127.0.0.1:9909";
+
+export interface AdminPlace extends SocketAddress {
+  /** Nobody has asked for this port in particular: another one will do. */
+  readonly isDefault: boolean;
+}
+
+export function adminPlace(flag: string): AdminPlace | undefined {
+  if (flag === "off") return undefined;
+  return { ...parseSocketAddress(flag, "--admin-address"), isDefault: flag === DEFAULT_ADMIN };
+}
+
+interface AdminParts {
+  readonly live: LiveGateway;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly host: Host;
+}
+
+export async function openAdmin(
+  place: AdminPlace,
+  { live, metrics, logger, host }: AdminParts,
+): Promise<AdminServer> {
+  const state = {
+    version: host.version,
+    table: live.table,
+    state: () => live.state(),
+    isReady: () => live.isSettled && !host.signal.aborted,
+    onChanges: (handler: Parameters<LiveGateway["onChanges"]>[0]) => live.onChanges(handler),
+  };
+  const server = await open(place, (port) => startAdmin(state, { address: place.address, port, metrics }));
+  logger.info(`admin server on ${server.url}`, { event: "admin", url: server.url });
+  return server;
+}
+
+async function open(place: AdminPlace, start: (port: number) => Promise<AdminServer>): Promise<AdminServer> {
+  try {
+    return await start(place.port);
+  } catch (error) {
+    if (place.isDefault && (error as NodeJS.ErrnoException).code === "EADDRINUSE") return await start(0);
+    throw new CannotRun(
+      `the admin server cannot listen on ${place.address}:${place.port}: ${(error as Error).message}`,
+      "Use --admin-address with another address or port, or --admin-address off.",
+    );
+  }
+}
