@@ -16,6 +16,8 @@ export interface FlowParts {
   readonly dataPlane: DataPlane;
   /** Called with every verdict that changed, after the data plane was given its part. */
   readonly onVerdicts: (verdicts: EngineDelta["verdicts"]) => void;
+  /** Wraps every step of the engine, to measure it. */
+  readonly timed: <T>(step: () => T) => T;
 }
 
 export class ControllerFlow {
@@ -56,7 +58,7 @@ export class ControllerFlow {
     this.#running = true;
     try {
       for (let next = this.#queued.shift(); next !== undefined; next = this.#queued.shift())
-        this.#publish(next());
+        this.#publish(this.#parts.timed(next));
     } finally {
       this.#running = false;
     }

@@ -14,12 +14,13 @@ import { runLeaderElection } from "../kubernetes/lease.ts";
 import type { KubernetesObserver } from "../kubernetes/observer.ts";
 import { KubernetesSource } from "../sources/kubernetes/source.ts";
 import type { InstalledApi } from "../status/kubernetes/gateway-class.ts";
-import { StatusWriter } from "../status/kubernetes/writer.ts";
+import { type StatusObserver, StatusWriter } from "../status/kubernetes/writer.ts";
 import { AuthoritySecret } from "./authority-secret.ts";
 import { ClusterInfrastructure } from "./cluster-infrastructure.ts";
 import { supportedFeatures } from "./features.ts";
 import { ControllerFlow } from "./flow.ts";
 import { openHealthServer } from "./health.ts";
+import type { ControllerMetrics } from "./metrics.ts";
 import { PodIdentity } from "./pod-identity.ts";
 
 export interface ControllerOptions {
@@ -36,19 +37,21 @@ export interface ControllerOptions {
   readonly streamService: string;
   readonly dataPlaneImage: string;
   readonly healthAddress: string;
+  readonly metricsAddress: string;
   readonly portRange: EngineSettings["portRange"];
   readonly maxListenersPerGateway: number;
   readonly features: ReadonlySet<string>;
   readonly kubeconfig?: string;
   readonly context?: string;
-  readonly observer: KubernetesObserver;
+  readonly observer: KubernetesObserver & StatusObserver;
+  readonly metrics: ControllerMetrics;
 }
 
 const NOTHING_KNOWN: InstalledApi = { bundleVersions: [], isKnown: false };
 const RENEWAL_CHECK_MS = 24 * 60 * 60 * 1000;
 
 export async function runController(options: ControllerOptions, signal: AbortSignal): Promise<void> {
-  const { observer, controllerName } = options;
+  const { observer, controllerName, metrics } = options;
   const client = await createKubernetesClient({
     observer,
     ...(options.kubeconfig === undefined ? {} : { kubeconfig: options.kubeconfig }),
@@ -56,6 +59,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   });
   const state: { synced: boolean; installed: InstalledApi } = { synced: false, installed: NOTHING_KNOWN };
   const health = await openHealthServer(options.healthAddress, () => state.synced);
+  const exposition = await metrics.serve(options.metricsAddress);
   const authority = await ensureAuthority(new AuthoritySecret(client, options.namespace));
   const serving = await servingPair(authority, options.streamService);
   const identity = new PodIdentity(client, TOKEN_AUDIENCE, (key) => flow.resources.get(key));
@@ -68,8 +72,10 @@ export async function runController(options: ControllerOptions, signal: AbortSig
     authorize: (token, gateway) => identity.mayServe(token, gateway),
     onRefused: (gateway, peer) =>
       observer.log?.("warn", `a pod at ${peer} was refused the plan of Gateway ${gateway}`),
-    onReplicas: (gateway, connected) =>
-      observer.log?.("info", `Gateway ${gateway}: ${connected} replicas connected`),
+    onReplicas: (gateway, connected) => {
+      metrics.replicas(gateway, connected);
+      observer.log?.("info", `Gateway ${gateway}: ${connected} replicas connected`);
+    },
   });
   const engine = new Engine(engineSettings(options));
   const writer = new StatusWriter({
@@ -83,6 +89,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
     engine,
     dataPlane: planServer,
     onVerdicts: (verdicts) => writer.judge(verdicts),
+    timed: (step) => metrics.timed(step),
   });
   const infrastructure = new InfrastructureReconciler({
     cluster: new ClusterInfrastructure(client, options.watchNamespaces),
@@ -96,6 +103,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
     onFact: (gateway, fact) => flow.learnAddresses(gateway, fact),
     onProblem: (gateway, problem) => observer.log?.("warn", `${gateway}: ${problem}`),
   });
+  metrics.backlog(() => writer.backlog);
   flow.connect(infrastructure);
   await planServer.listen();
   const { promise: synced, resolve: markSynced } = Promise.withResolvers<void>();
@@ -117,13 +125,16 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   }, signal);
   await Promise.race([synced, watching]);
   await whileLeading(options, client, signal, async (leading) => {
+    metrics.leading(true);
     await infrastructure.lead(true);
     await writer.run(leading);
     await infrastructure.lead(false);
+    metrics.leading(false);
   });
   await watching;
   await planServer.close();
   health.close();
+  exposition.close();
 }
 
 function engineSettings(options: ControllerOptions): EngineSettings {
