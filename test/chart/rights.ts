@@ -13,6 +13,8 @@ interface RightRow {
   readonly verbs: readonly string[];
   /** The only object that the right is for. */
   readonly name?: string;
+  /** Checked by admission on the way of another request: never a request of its own. */
+  readonly unseen?: true;
   readonly why: string;
 }
 
@@ -22,6 +24,7 @@ export interface Right {
   readonly resource: string;
   readonly verb: string;
   readonly name?: string;
+  readonly unseen?: true;
 }
 
 const GATEWAY = "gateway.networking.k8s.io";
@@ -151,7 +154,8 @@ export const RIGHTS: readonly RightRow[] = [
     group: GATEWAY,
     resources: ["gateways/finalizers"],
     verbs: ["update"],
-    why: "admission plugin OwnerReferencesPermissionEnforcement; never a request of its own",
+    unseen: true,
+    why: "admission plugin OwnerReferencesPermissionEnforcement",
   },
   {
     scope: "own",
@@ -180,9 +184,16 @@ export const RIGHTS: readonly RightRow[] = [
 ];
 
 export function expandRights(rows: readonly RightRow[] = RIGHTS): readonly Right[] {
-  return rows.flatMap(({ scope, group, resources, verbs, name }) =>
+  return rows.flatMap(({ scope, group, resources, verbs, name, unseen }) =>
     resources.flatMap((resource) =>
-      verbs.map((verb) => ({ scope, group, resource, verb, ...(name === undefined ? {} : { name }) })),
+      verbs.map((verb) => ({
+        scope,
+        group,
+        resource,
+        verb,
+        ...(name === undefined ? {} : { name }),
+        ...(unseen === undefined ? {} : { unseen }),
+      })),
     ),
   );
 }
