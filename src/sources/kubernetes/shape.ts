@@ -48,7 +48,7 @@ const ANY_OBJECT: Schema = { type: "object", "x-kubernetes-preserve-unknown-fiel
 const OWN_SCHEMAS: Readonly<Partial<Record<Kind, Schema>>> = {
   Namespace: { type: "object", properties: {} },
   GatewayParameters: { type: "object", properties: { spec: ANY_OBJECT } },
-  Service: SERVICE,
+  Service: withField(SERVICE, "status", ANY_OBJECT),
   EndpointSlice: ENDPOINT_SLICE,
   Secret: withoutField(SECRET, "stringData"),
   ConfigMap: CONFIG_MAP,
@@ -71,6 +71,11 @@ function schemaOf(kind: Kind, version: string): Schema {
   const found = known?.served.find(({ name }) => name === version) ?? known?.served[0];
   if (found === undefined) throw new Error(`no schema of ${kind}`);
   return kind === "Gateway" ? withChildGateways(found.schema) : found.schema;
+}
+
+/** The addresses of a Gateway are read off the status of its Services. */
+function withField(schema: Schema, name: string, field: Schema): Schema {
+  return { ...schema, properties: { ...schema.properties, [name]: field } };
 }
 
 function withoutField(schema: Schema, name: string): Schema {
