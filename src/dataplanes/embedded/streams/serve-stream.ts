@@ -26,8 +26,6 @@ export interface StreamTimeouts {
   readonly idleTimeoutMs: number;
 }
 
-export const defaultStreamTimeouts: StreamTimeouts = { connectTimeoutMs: 5_000, idleTimeoutMs: 3_600_000 };
-
 export interface ServeStreamOptions {
   readonly client: Duplex;
   /** The TCP socket under `client` when TLS was terminated. */

@@ -91,8 +91,7 @@ export function splice({ client, backend, idleTimeoutMs, signal, onEnd }: Splice
       if (!side.stream.readableEnded) conclude(side === client ? "client-lost" : "backend-lost", error);
     });
     side.stream.on("close", () => {
-      const whole = side.stream.readableEnded;
-      if (!whole) conclude(side === client ? "client-lost" : "backend-lost");
+      if (!side.stream.readableEnded) conclude(side === client ? "client-lost" : "backend-lost");
       lost(side, other, rest);
       open -= 1;
       if (open > 0) return;
