@@ -114,7 +114,8 @@ function derivePortItems(
 
 function deriveListenerItems(graph: Graph, serving: Source<MergedListener>): Source<ListenerItem> {
   return graph.expand<MergedListener, ListenerItem>("listener items", serving, (key, listener) => {
-    const { owner, gateway, port, protocol, hostname, section, spec, certificates, tlsOptions } = listener;
+    const { owner, gateway, port, protocol, hostname, section, rank, spec, certificates, tlsOptions } =
+      listener;
     if (protocol === undefined) return [];
     const tls =
       portProtocolOf(protocol) === "tls"
@@ -131,6 +132,7 @@ function deriveListenerItems(graph: Graph, serving: Source<MergedListener>): Sou
       port: portId(gateway, transportOf(protocol), port),
       owner: { kind: owner.kind, namespace: owner.namespace, name: owner.name },
       section,
+      rank,
       hostname,
       protocol,
       ...(tls === undefined ? {} : { tls }),

@@ -64,6 +64,8 @@ export interface ListenerItem {
   readonly port: ItemId;
   readonly owner: OwnerRef;
   readonly section: string;
+  /** Sorts in the Gateway's order of precedence. For data planes that cannot tell listeners apart by port. */
+  readonly rank?: string;
   /** Lower case; `*.example.com` matches any number of labels; empty matches every name. */
   readonly hostname: string;
   readonly protocol: ListenerProtocol;
