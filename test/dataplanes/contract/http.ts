@@ -234,5 +234,8 @@ export function describeHttp(create: CreateDataPlane): void {
     await stage.sockets.release();
     await plane.until(() => plane.report("other")?.state === "programmed");
     expect((await ask(taken, { host: "other.example" })).seen.backend).toBe("b");
+
+    await plane.apply({ upserts: [{ ...port(70_000), id: "no-port" }], removes: [] });
+    expect(plane.report("no-port")).toMatchObject({ state: "rejected", reason: "PortUnavailable" });
   });
 }
