@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { GROUP_OF_KIND, type Kind } from "../../src/api/resource.ts";
+import { parseCommandLine } from "../../src/cli/command-line.ts";
+import { controllerCommand } from "../../src/cli/commands/controller.ts";
 import { desiredManifests } from "../../src/infra/desired.ts";
 import { PLURAL_OF_KIND } from "../../src/kubernetes/kinds.ts";
 import { chartDigest } from "../../tools/chart-digest.ts";
@@ -121,6 +123,17 @@ describe("the controller's pods", () => {
       allowPrivilegeEscalation: false,
       capabilities: { drop: ["ALL"] },
       readOnlyRootFilesystem: true,
+    });
+  });
+
+  test("are started with flags that the command has, each with a value that it takes", () => {
+    const [command, ...flags] = container?.args ?? [];
+    expect(command).toBe(controllerCommand.name);
+    expect(flags.length).toBeGreaterThan(10);
+    const request = parseCommandLine([controllerCommand], [controllerCommand.name, ...flags]);
+    expect(request).toMatchObject({
+      type: "run",
+      flags: { "log-format": "json", "leader-election": "true" },
     });
   });
 

@@ -32,6 +32,8 @@ const EXPERIMENTAL = "gateway.networking.x-k8s.io";
 const ROUTES = ["httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes"];
 const WITH_STATUS = ["gateways", "listenersets", ...ROUTES, "backendtlspolicies"];
 const READ = ["list", "watch"];
+/** Also one by one: to see what somebody else has just written, or the content of what is listed by metadata. */
+const REREAD = ["get", ...READ];
 const MAKE = ["list", "create", "patch", "delete"];
 
 export const RIGHTS: readonly RightRow[] = [
@@ -39,7 +41,7 @@ export const RIGHTS: readonly RightRow[] = [
     scope: "cluster",
     group: GATEWAY,
     resources: ["gatewayclasses"],
-    verbs: READ,
+    verbs: REREAD,
     why: "which classes are ours",
   },
   {
@@ -67,15 +69,22 @@ export const RIGHTS: readonly RightRow[] = [
   {
     scope: "watched",
     group: GATEWAY,
-    resources: [...WITH_STATUS, "referencegrants"],
-    verbs: READ,
+    resources: WITH_STATUS,
+    verbs: REREAD,
     why: "what is to be served",
+  },
+  {
+    scope: "watched",
+    group: GATEWAY,
+    resources: ["referencegrants"],
+    verbs: READ,
+    why: "who may refer to what",
   },
   {
     scope: "watched",
     group: EXPERIMENTAL,
     resources: ["xlistenersets"],
-    verbs: READ,
+    verbs: REREAD,
     why: "the older ListenerSet",
   },
   {
@@ -89,7 +98,7 @@ export const RIGHTS: readonly RightRow[] = [
     scope: "watched",
     group: "",
     resources: ["secrets", "configmaps"],
-    verbs: ["get", ...READ],
+    verbs: REREAD,
     why: "certificates and authorities that something refers to",
   },
   {
@@ -124,7 +133,7 @@ export const RIGHTS: readonly RightRow[] = [
     scope: "watched",
     group: "events.k8s.io",
     resources: ["events"],
-    verbs: ["create", "patch"],
+    verbs: ["create"],
     why: "what a person sees with kubectl describe",
   },
   { scope: "watched", group: "apps", resources: ["deployments"], verbs: MAKE, why: "pods of a Gateway" },

@@ -51,7 +51,10 @@ app.kubernetes.io/component: controller
 {{- printf "%s.%s.svc:%d" (include "mergeway.fullname" .) .Release.Namespace (int .Values.ports.stream) -}}
 {{- end -}}
 
-{{/* Reading and telling: what is watched, and the statuses and events written about it. */}}
+{{/*
+Reading and telling: what is watched, and the statuses and events written about it. What has a status is also read by
+itself, when somebody else has written it in the meantime.
+*/}}
 {{- define "mergeway.readRules" -}}
 - apiGroups: [gateway.networking.k8s.io]
   resources:
@@ -63,11 +66,13 @@ app.kubernetes.io/component: controller
     - tcproutes
     - udproutes
     - backendtlspolicies
-    - referencegrants
+  verbs: [get, list, watch]
+- apiGroups: [gateway.networking.k8s.io]
+  resources: [referencegrants]
   verbs: [list, watch]
 - apiGroups: [gateway.networking.x-k8s.io]
   resources: [xlistenersets]
-  verbs: [list, watch]
+  verbs: [get, list, watch]
 - apiGroups: [mergeway.dev]
   resources: [gatewayparameters]
   verbs: [list, watch]
@@ -97,7 +102,7 @@ app.kubernetes.io/component: controller
   verbs: [patch]
 - apiGroups: [events.k8s.io]
   resources: [events]
-  verbs: [create, patch]
+  verbs: [create]
 {{- end -}}
 
 {{/* Making: what serves a Gateway, in the Gateway's own namespace. Server-side apply needs create and patch. */}}

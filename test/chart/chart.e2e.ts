@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { GatewayParametersSpec } from "../../src/api/gateway-parameters.ts";
 import { desiredManifests } from "../../src/infra/desired.ts";
 import { renderInstall } from "../../tools/render-install.ts";
-import { fullGateway } from "../chart/full-gateway.ts";
+import { Bed, localHelm, ok } from "./bed.ts";
+import { fullGateway } from "./full-gateway.ts";
 import {
   CHART,
   CRD_FILE,
@@ -13,8 +14,7 @@ import {
   parseManifests,
   type RenderedManifest,
   readText,
-} from "../chart/manifests.ts";
-import { Bed, localHelm, ok } from "./bed.ts";
+} from "./manifests.ts";
 
 const NAMESPACE = "mergeway-system";
 
