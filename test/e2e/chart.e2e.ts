@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { GatewayParametersSpec } from "../../src/api/gateway-parameters.ts";
 import { desiredManifests } from "../../src/infra/desired.ts";
 import { renderInstall } from "../../tools/render-install.ts";
-import { Bed, localHelm, ok } from "./bed.ts";
-import { fullGateway } from "./full-gateway.ts";
+import { fullGateway } from "../chart/full-gateway.ts";
 import {
   CHART,
   CRD_FILE,
@@ -14,7 +13,8 @@ import {
   parseManifests,
   type RenderedManifest,
   readText,
-} from "./manifests.ts";
+} from "../chart/manifests.ts";
+import { Bed, localHelm, ok } from "./bed.ts";
 
 const NAMESPACE = "mergeway-system";
 

@@ -1,13 +1,13 @@
 /**
  * Which rights a run of the controller used, read off the API server's audit log (level Metadata is enough), and how that compares to the table of rights.
  *
- *     node test/chart/audit-rights.ts AUDIT_LOG [NAMESPACE [ACCOUNT]]
+ *     node test/e2e/audit-rights.ts AUDIT_LOG [NAMESPACE [ACCOUNT]]
  *
  * Ends with 1 when a request was refused, needed a right that is not in the table, or when a right of the table was never used.
  */
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import { expandRights, type Right, rightText } from "./rights.ts";
+import { expandRights, type Right, rightText } from "../chart/rights.ts";
 
 export interface AuditEvent {
   readonly stage?: string;
@@ -99,7 +99,7 @@ async function main(
   name = "mergeway",
 ): Promise<number> {
   if (file === undefined) {
-    console.error("say which log: node test/chart/audit-rights.ts AUDIT_LOG [NAMESPACE [ACCOUNT]]");
+    console.error("say which log: node test/e2e/audit-rights.ts AUDIT_LOG [NAMESPACE [ACCOUNT]]");
     return 2;
   }
   const use = new RightsUse({ namespace, name });

@@ -1,11 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
-/** Tests that need Helm and clusters of their own, which they bring up and take down: `npx vitest run -c test/chart/vitest.e2e.config.ts`. */
+/** Tests that need Helm and clusters of their own, which they bring up and take down: `npx vitest run -c test/e2e/vitest.config.ts`. */
 const config: ViteUserConfig = defineConfig({
   test: {
     root: fileURLToPath(new URL("../..", import.meta.url)),
-    include: ["test/chart/**/*.e2e.ts"],
+    include: ["test/e2e/**/*.e2e.ts"],
     // A cluster is most of what a small machine can carry.
     fileParallelism: false,
     testTimeout: 300_000,

@@ -3,9 +3,9 @@
  * (audit-rights.ts).
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CHART } from "../chart/manifests.ts";
+import { expandRights, type PolicyRule, type RightScope, rightsOfRules, rightText } from "../chart/rights.ts";
 import { Bed, ok } from "./bed.ts";
-import { CHART } from "./manifests.ts";
-import { expandRights, type PolicyRule, type RightScope, rightsOfRules, rightText } from "./rights.ts";
 
 const OWN = "mergeway-system";
 const ACCOUNT = `system:serviceaccount:${OWN}:mergeway`;
