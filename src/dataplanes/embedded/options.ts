@@ -5,13 +5,19 @@ export interface EmbeddedOptions {
   /** Threads that serve; 0 serves in the calling thread, "auto" takes one per core. */
   readonly workers?: number | "auto";
   readonly limits?: Partial<Limits>;
-  /** Proxies in front whose X-Forwarded-* headers are believed, counted from this one outwards; 0 believes nobody. */
-  readonly trustedHops?: number;
+  /** Who is believed about the client; 0, the default, is nobody. */
+  readonly trustedHops?: TrustedFront;
   /** Called once per request, after its last byte. The one hook for access logs and for metrics. */
   readonly onRequestEnd?: (record: RequestRecord) => void;
   /** Aborting closes at once, without grace. */
   readonly signal?: AbortSignal;
 }
+
+/**
+ * A number: that many proxies in front, counted from this one outwards, whose X-Forwarded-* headers stay. A header: whoever connects from this
+ * machine (a tunnel's connector) names the client in it, and the client's scheme in X-Forwarded-Proto; nothing else is believed.
+ */
+export type TrustedFront = number | { readonly clientHeader: string };
 
 export interface BindOptions {
   readonly address: string;

@@ -1,3 +1,4 @@
+import type { TrustedFront } from "../options.ts";
 import type { HeaderFields } from "./header-fields.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 
@@ -12,15 +13,25 @@ const vouching: ReadonlySet<string> = new Set([
 
 /**
  * Tells the backend who asked and how. Without trusted proxies in front, whatever the client says about this is replaced; with them, their
- * words stay and the peer's address is appended.
+ * words stay and the peer's address is appended. A connector on this machine speaks for the visitor, and for nobody else.
  */
 export function addForwardedHeaders(
   headers: HeaderFields,
   request: RoutedRequest,
-  trustedHops: number,
+  trustedHops: TrustedFront,
 ): void {
   const { connection } = request.exchange;
-  const trusted = trustedHops > 0;
+  const { visitor } = request;
+  if (visitor !== undefined) {
+    headers.removeAll((name) => vouching.has(name));
+    headers.set("x-forwarded-for", visitor.address);
+    headers.set("x-forwarded-proto", visitor.scheme);
+    headers.set("x-forwarded-host", request.authority);
+    headers.set("x-forwarded-port", visitor.scheme === "http" ? "80" : "443");
+    headers.set("x-request-id", request.requestId);
+    return;
+  }
+  const trusted = typeof trustedHops === "number" && trustedHops > 0;
   const before = trusted ? headers.get("x-forwarded-for") : undefined;
   if (!trusted) headers.removeAll((name) => vouching.has(name));
   headers.set(

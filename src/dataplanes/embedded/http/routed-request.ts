@@ -5,6 +5,7 @@ import type { Rule } from "../../../plan/rule.ts";
 import type { RequestRecord } from "../options.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HeaderFields } from "./header-fields.ts";
+import type { Visitor } from "./visitor.ts";
 
 /** One request on its way: what was asked, what was decided, what came of it. */
 export class RoutedRequest implements RequestView {
@@ -15,6 +16,7 @@ export class RoutedRequest implements RequestView {
   readonly query: string;
   readonly headers: HeaderFields;
   readonly requestId: string;
+  readonly visitor: Visitor | undefined;
   readonly #started: number = performance.now();
   listener: ListenerItem | undefined;
   rule: Rule | undefined;
@@ -31,6 +33,7 @@ export class RoutedRequest implements RequestView {
     this.authority = target.authority;
     this.path = target.path;
     this.query = target.query;
+    this.visitor = target.visitor;
     this.requestId = requestId;
   }
 
@@ -43,7 +46,7 @@ export class RoutedRequest implements RequestView {
     const durationMs = performance.now() - this.#started;
     return {
       time: Date.now() - durationMs,
-      client: exchange.connection.client,
+      client: this.visitor?.address ?? exchange.connection.client,
       protocol: exchange.protocol,
       method: this.method,
       authority: this.authority,
@@ -68,4 +71,5 @@ export interface TargetParts {
   readonly authority: string;
   readonly path: string;
   readonly query: string;
+  readonly visitor: Visitor | undefined;
 }

@@ -4,7 +4,7 @@
 
 import { randomUUID } from "node:crypto";
 import type { RoutingTable } from "../../../matching/routing-table.ts";
-import type { Limits, RequestRecord } from "../options.ts";
+import type { Limits, RequestRecord, TrustedFront } from "../options.ts";
 import type { Upstreams } from "../upstream/upstreams.ts";
 import type { Exchange } from "./exchange.ts";
 import { forward } from "./forward.ts";
@@ -12,13 +12,14 @@ import { replyLocally, replyText } from "./local-reply.ts";
 import { redirect } from "./redirect.ts";
 import { parseTarget } from "./request-target.ts";
 import { RoutedRequest } from "./routed-request.ts";
+import { visitorOf } from "./visitor.ts";
 
 /** What serving needs besides the request. */
 export interface Serving {
   readonly table: RoutingTable;
   readonly upstreams: Upstreams;
   readonly limits: Limits;
-  readonly trustedHops: number;
+  readonly trustedHops: TrustedFront;
   readonly onRequestEnd: ((record: RequestRecord) => void) | undefined;
 }
 
@@ -42,15 +43,16 @@ interface Refusal {
 
 /** Reads the request strictly; what is ambiguous is refused before anybody routes on it. */
 function read(
-  { limits }: Serving,
+  { limits, trustedHops }: Serving,
   exchange: Exchange,
 ): { readonly request: RoutedRequest; readonly refusal: Refusal | undefined } {
   const target = parseTarget(exchange.target);
   const invalid = exchange.invalid ?? ("invalid" in target ? target.invalid : undefined);
-  const known = "invalid" in target ? { path: exchange.target, query: "" } : target;
+  const known = "invalid" in target ? { path: exchange.target.slice(0, 1024), query: "" } : target;
   const authority = known.authority ?? exchange.authority ?? "";
   const { path, query } = known;
-  const request = new RoutedRequest(exchange, { authority, path, query }, requestIdOf(exchange));
+  const visitor = visitorOf(exchange, trustedHops);
+  const request = new RoutedRequest(exchange, { authority, path, query, visitor }, requestIdOf(exchange));
   return { request, refusal: check() };
 
   function check(): Refusal | undefined {

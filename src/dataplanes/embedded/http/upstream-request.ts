@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { editPath } from "../../../matching/rewrite.ts";
 import type { BackendItem } from "../../../plan/backend.ts";
 import type { ForwardAction, WeightedBackend } from "../../../plan/rule.ts";
+import type { TrustedFront } from "../options.ts";
 import { applyEdits } from "./edit-headers.ts";
 import { addForwardedHeaders } from "./forwarded-headers.ts";
 import type { HeaderFields } from "./header-fields.ts";
@@ -23,7 +24,11 @@ export interface RequestHead {
 export function buildHead(
   request: RoutedRequest,
   action: ForwardAction,
-  chosen: { readonly entry: WeightedBackend; readonly backend: BackendItem; readonly trustedHops: number },
+  chosen: {
+    readonly entry: WeightedBackend;
+    readonly backend: BackendItem;
+    readonly trustedHops: TrustedFront;
+  },
 ): RequestHead {
   const { entry, backend } = chosen;
   const { exchange } = request;

@@ -1,5 +1,5 @@
 import type { ItemId } from "../../../plan/plan.ts";
-import type { Limits, RequestRecord } from "../options.ts";
+import type { Limits, RequestRecord, TrustedFront } from "../options.ts";
 import type { PortFate } from "../ports/ports.ts";
 import type { TransferDelta } from "./plan-transfer.ts";
 
@@ -7,7 +7,7 @@ import type { TransferDelta } from "./plan-transfer.ts";
 export interface WorkerSetup {
   readonly address: string;
   readonly limits: Limits;
-  readonly trustedHops: number;
+  readonly trustedHops: TrustedFront;
   readonly ticketSecret: Uint8Array;
   readonly wantsRecords: boolean;
 }
