@@ -1,12 +1,11 @@
-import { Dependents } from "./dependents.ts";
+import { Dependents, type Slot } from "./dependents.ts";
 import { sameValue } from "./equality.ts";
 
 /** One computed value: where it lives and what it looked at. */
 export interface Node {
   readonly collection: Computed;
   readonly key: string;
-  /** Pairs of (Dependents, key), flat to stay small. */
-  reads: (Dependents | string)[];
+  reads: readonly Slot[];
 }
 
 /** The part of a computed collection that the runtime drives. */

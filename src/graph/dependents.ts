@@ -1,45 +1,65 @@
 import type { Node } from "./collection.ts";
 
+/** One key that somebody has looked at, and who has. */
+export interface Slot {
+  readonly dependents: Dependents;
+  readonly key: string;
+  readers: Node | readonly Node[] | Set<Node>;
+}
+
+/** Beyond this number of readers a set is worth its size. */
+const FEW = 8;
+
 /**
- * Which computed nodes have looked at which key. Most keys have one reader, so a lone reader is stored bare: at 40,000 routes the
- * sets would otherwise be the largest thing in memory.
+ * Which computed nodes have looked at which key. Most keys have one reader or a few, so these are stored bare or as an array: at 40,000 routes
+ * sets would otherwise be the largest thing in memory. Nodes keep the slots, not the keys, for the same reason.
  */
 export class Dependents {
-  readonly #readers: Map<string, Node | Set<Node>> = new Map();
+  readonly #slots: Map<string, Slot> = new Map();
 
-  add(key: string, node: Node): boolean {
-    const present = this.#readers.get(key);
-    if (present === undefined) {
-      this.#readers.set(key, node);
-      return true;
+  /** The slot, when the reader is new to it. */
+  add(key: string, node: Node): Slot | undefined {
+    const slot = this.#slots.get(key);
+    if (slot === undefined) {
+      const made: Slot = { dependents: this, key, readers: node };
+      this.#slots.set(key, made);
+      return made;
     }
-    if (present instanceof Set) {
-      const before = present.size;
-      present.add(node);
-      return present.size > before;
+    const { readers } = slot;
+    if (readers instanceof Set) {
+      if (readers.has(node)) return undefined;
+      readers.add(node);
+    } else if (isFew(readers)) {
+      if (readers.includes(node)) return undefined;
+      slot.readers = readers.length < FEW ? [...readers, node] : new Set(readers).add(node);
+    } else {
+      if (readers === node) return undefined;
+      slot.readers = [readers, node];
     }
-    if (present === node) return false;
-    this.#readers.set(key, new Set([present, node]));
-    return true;
+    return slot;
   }
 
-  remove(key: string, node: Node): void {
-    const present = this.#readers.get(key);
-    if (present === node) this.#readers.delete(key);
-    else if (present instanceof Set) {
-      present.delete(node);
-      if (present.size === 0) this.#readers.delete(key);
-    }
-  }
-
-  has(key: string): boolean {
-    return this.#readers.has(key);
+  remove(slot: Slot, node: Node): void {
+    const { readers } = slot;
+    if (readers instanceof Set) {
+      readers.delete(node);
+      if (readers.size === 0) this.#slots.delete(slot.key);
+    } else if (isFew(readers)) {
+      const others = readers.filter((reader) => reader !== node);
+      if (others.length === 0) this.#slots.delete(slot.key);
+      else slot.readers = others;
+    } else if (readers === node) this.#slots.delete(slot.key);
   }
 
   invalidate(key: string): void {
-    const present = this.#readers.get(key);
-    if (present === undefined) return;
-    if (present instanceof Set) for (const node of present) node.collection.markDirty(node.key);
-    else present.collection.markDirty(present.key);
+    const readers = this.#slots.get(key)?.readers;
+    if (readers === undefined) return;
+    if (readers instanceof Set || isFew(readers))
+      for (const node of readers) node.collection.markDirty(node.key);
+    else readers.collection.markDirty(readers.key);
   }
+}
+
+function isFew(readers: Slot["readers"]): readers is readonly Node[] {
+  return Array.isArray(readers);
 }

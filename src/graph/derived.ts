@@ -4,10 +4,14 @@ import { forgetReads, Lookup } from "./lookup.ts";
 /** One source value to any number of keyed values. Keys must be unique across the whole collection. */
 export type Compute<S, V> = (key: string, value: S, lookup: Lookup) => Iterable<readonly [string, V]>;
 
+/** Most nodes give one value under their own key; that takes no array. */
+type Outputs = typeof OWN_KEY | readonly string[];
+
 interface DerivedNode extends Node {
-  outputs: readonly string[];
+  outputs: Outputs;
 }
 
+const OWN_KEY = "own key";
 const NO_OUTPUTS: readonly string[] = [];
 
 /** Values computed from the values of another collection and whatever the computation looks up. */
@@ -43,22 +47,24 @@ export class Derived<S, V> extends Collection<V> implements Computed {
     if (value === undefined) {
       if (node === undefined) return;
       this.#nodes.delete(key);
-      for (const output of node.outputs) this.store(output, undefined);
+      for (const output of keysOf(node)) this.store(output, undefined);
       return;
     }
     if (node === undefined) {
       node = { collection: this, key, reads: [], outputs: NO_OUTPUTS };
       this.#nodes.set(key, node);
     }
-    const before = node.outputs;
-    const after: string[] = [];
-    const values: V[] = [];
-    for (const [output, result] of this.#compute(key, value, new Lookup(node))) {
-      after.push(output);
-      values.push(result);
-    }
-    node.outputs = after.length === 0 ? NO_OUTPUTS : after;
+    const lookup = new Lookup(node);
+    const results = [...this.#compute(key, value, lookup)];
+    lookup.finish();
+    const before = keysOf(node);
+    const after = results.map(([output]) => output);
+    node.outputs = after.length === 0 ? NO_OUTPUTS : after.length === 1 && after[0] === key ? OWN_KEY : after;
     for (const output of before) if (!after.includes(output)) this.store(output, undefined);
-    for (let i = 0; i < after.length; i++) this.store(after[i] as string, values[i] as V);
+    for (const [output, result] of results) this.store(output, result);
   }
+}
+
+function keysOf({ key, outputs }: DerivedNode): readonly string[] {
+  return outputs === OWN_KEY ? [key] : outputs;
 }

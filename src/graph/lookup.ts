@@ -1,13 +1,21 @@
 import type { Node, Source } from "./collection.ts";
-import type { Dependents } from "./dependents.ts";
+import type { Dependents, Slot } from "./dependents.ts";
 import type { Index, IndexEntry } from "./index-collection.ts";
+
+const NO_READS: readonly Slot[] = [];
 
 /** What a computation may look at besides its own source value. Every look is recorded, and a change of what was seen recomputes the node. */
 export class Lookup {
   readonly #node: Node;
+  readonly #reads: Slot[] = [];
 
   constructor(node: Node) {
     this.#node = node;
+  }
+
+  /** Called once, after the computation. The copy drops the spare room of an array that grew: it is kept as long as the node. */
+  finish(): void {
+    this.#node.reads = this.#reads.length === 0 ? NO_READS : this.#reads.slice();
   }
 
   get<V>(collection: Source<V>, key: string): V | undefined {
@@ -38,13 +46,13 @@ export class Lookup {
         `${node.collection.name} looks ahead at ${collection.name}: collections settle in order`,
       );
     }
-    if (readers.add(key, node)) node.reads.push(readers, key);
+    const slot = readers.add(key, node);
+    if (slot !== undefined) this.#reads.push(slot);
   }
 }
 
 /** Forgets what a node has looked at, before it is computed again or goes away. */
 export function forgetReads(node: Node): void {
-  const reads = node.reads;
-  for (let i = 0; i < reads.length; i += 2) (reads[i] as Dependents).remove(reads[i + 1] as string, node);
-  node.reads = [];
+  for (const slot of node.reads) slot.dependents.remove(slot, node);
+  node.reads = NO_READS;
 }
