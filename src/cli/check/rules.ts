@@ -66,6 +66,7 @@ export const DOCUMENT_RULES: Readonly<Record<string, string>> = {
   "file/unreadable": "A file or folder cannot be read.",
   "file/too-large": "A file is larger than any manifest.",
   "file/not-utf8": "A file is not UTF-8.",
+  "file/last-good": "While serving: a document broke, and its last good version stays in force.",
   "yaml/…": "The text is not YAML; the rest of the id says in which way.",
   "yaml/alias": "An alias refers to an anchor that is not there.",
   "yaml/control-character": "The text holds control characters.",

@@ -1,9 +1,4 @@
-import { compareHostnames } from "../check/against.ts";
-import { check, rankOf } from "../check/check.ts";
-import type { Severity } from "../check/finding.ts";
-import { renderReport } from "../check/report.ts";
 import { type Command, defineCommand } from "../command.ts";
-import { openWorkspace } from "../workspace.ts";
 
 export const checkCommand: Command = defineCommand({
   name: "check",
@@ -51,21 +46,16 @@ export const checkCommand: Command = defineCommand({
   ],
   exits: { 0: "nothing of the given severity found", 1: "findings", 2: "could not run" },
   run: async ({ args, flags }, host) => {
-    const workspace = await openWorkspace(args, host.signal);
-    const findings = check(workspace, { now: host.now(), expiryDays: flags["expiry-days"] });
-    const comparison =
-      flags.against.length === 0
-        ? undefined
-        : compareHostnames(await openWorkspace(flags.against, host.signal), workspace);
-    const all = [...findings, ...(comparison?.findings ?? [])];
-    const report = {
-      findings: all,
-      files: workspace.files.length,
-      ...(comparison === undefined ? {} : { hostnames: comparison.changes }),
-    };
-    host.out.write(renderReport(flags.format, report, host.out, host.version));
-    const limit = flags["fail-on"];
-    if (limit === "never") return 0;
-    return all.some(({ severity }) => rankOf(severity) <= rankOf(limit as Severity)) ? 1 : 0;
+    const { runCheck } = await import("../check/run-check.ts");
+    return await runCheck(
+      {
+        paths: args,
+        against: flags.against,
+        format: flags.format,
+        failOn: flags["fail-on"],
+        expiryDays: flags["expiry-days"],
+      },
+      host,
+    );
   },
 });

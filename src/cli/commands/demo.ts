@@ -1,15 +1,4 @@
-import { fileURLToPath } from "node:url";
-import { describe, describeListener } from "../../view/merged-state.ts";
-import { type Command, defineCommand, type Host } from "../command.ts";
-import { startDemoBackends } from "../demo/backends.ts";
-import { curlLines } from "../demo/curl-lines.ts";
-import { adminPlace, DEFAULT_ADMIN } from "../run/admin.ts";
-import type { LiveGateway } from "../run/live-gateway.ts";
-import { serve } from "../run/serve.ts";
-import { openWorkspace } from "../workspace.ts";
-
-const EXAMPLE = new URL("../../../examples/two-teams/", import.meta.url);
-const ADDRESS = "127.0.0.1";
+import { type Command, defineCommand } from "../command.ts";
 
 export const demoCommand: Command = defineCommand({
   name: "demo",
@@ -32,48 +21,7 @@ export const demoCommand: Command = defineCommand({
   examples: [{ line: "mergeway demo", says: "the same as npm start in a checkout" }],
   exits: { 0: "stopped when it was told to", 2: "could not run" },
   run: async ({ flags }, host) => {
-    const folder = fileURLToPath(EXAMPLE);
-    const { resources } = await openWorkspace([folder], host.signal);
-    const backends = await startDemoBackends(resources.values());
-    try {
-      return await serve(
-        {
-          paths: [folder],
-          address: ADDRESS,
-          portOffset: flags["port-offset"],
-          workers: 0,
-          admin: adminPlace(DEFAULT_ADMIN),
-          logFormat: "pretty",
-          accessLog: undefined,
-          statusDirectory: undefined,
-          graceSeconds: 2,
-          onSettled: (live) => tell(live, flags["port-offset"], host),
-        },
-        host,
-      );
-    } finally {
-      backends.close();
-    }
+    const { runDemo } = await import("../demo/run-demo.ts");
+    return await runDemo(flags["port-offset"], host);
   },
 });
-
-function tell(live: LiveGateway, portOffset: number, { out }: Host): void {
-  const authority = fileURLToPath(new URL("demo-ca.crt", EXAMPLE));
-  const refused = live.state().gateways.flatMap(({ owners }) =>
-    owners.flatMap((owner) =>
-      owner.listeners
-        .filter(({ state }) => state !== "serving")
-        .map(({ section, reason, message, heldBy }) => {
-          const holder = heldBy === undefined ? "" : `\n    held by ${describeListener(heldBy)}`;
-          return `  ${describe(owner)}, listener ${section}: ${reason}\n    ${message}${holder}`;
-        }),
-    ),
-  );
-  out.line(out.style("bold", "Refused, and why"));
-  out.line(refused.join("\n"));
-  out.line();
-  out.line(out.style("bold", "Try it"));
-  for (const line of curlLines(live.table, { address: ADDRESS, portOffset, authority })) out.line(line);
-  out.line();
-  out.line("Edit the files in examples/two-teams while it runs; Ctrl-C stops it.");
-}

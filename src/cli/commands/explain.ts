@@ -1,11 +1,4 @@
-import { readFileSync } from "node:fs";
-import { buildState } from "../../view/build-state.ts";
-import { readQuestion } from "../../view/explain/asked-request.ts";
-import { ClientCertificate, type PeerCertificate } from "../../view/explain/client-certificate.ts";
-import { explain } from "../../view/explain/explain.ts";
-import { CannotRun, type Command, defineCommand } from "../command.ts";
-import { explanationText } from "../explanation-text.ts";
-import { openWorkspace, tellErrors } from "../workspace.ts";
+import { type Command, defineCommand } from "../command.ts";
 
 export const explainCommand: Command = defineCommand({
   name: "explain",
@@ -64,34 +57,7 @@ export const explainCommand: Command = defineCommand({
   ],
   exits: { 0: "explained, whatever the outcome", 2: "could not run" },
   run: async ({ args: [url = ""], flags }, host) => {
-    const { method, header, sni, gateway, "client-cert": certificate } = flags;
-    const asked = readQuestion({
-      url,
-      method,
-      headers: header,
-      ...(sni === undefined ? {} : { sni }),
-      ...(gateway === undefined ? {} : { gateway }),
-      ...(certificate === undefined ? {} : { certificate: readCertificate(certificate) }),
-    });
-    if ("problem" in asked) throw new CannotRun(`explain: ${asked.problem}`, asked.remedy);
-    const workspace = await openWorkspace(flags.file, host.signal);
-    tellErrors(workspace, host.err);
-    const explanation = explain(workspace.table, buildState(workspace), asked);
-    host.out.write(
-      flags.json ? `${JSON.stringify(explanation, null, 2)}\n` : explanationText(url, explanation, host.out),
-    );
-    return 0;
+    const { runExplain } = await import("../explain/run-explain.ts");
+    return await runExplain({ url, ...flags, certificate: flags["client-cert"] }, host);
   },
 });
-
-function readCertificate(source: string): PeerCertificate {
-  if (source === "valid") return "valid";
-  try {
-    return new ClientCertificate(readFileSync(source, "utf8"));
-  } catch (error) {
-    throw new CannotRun(
-      `explain: the client certificate ${source} cannot be used: ${(error as Error).message}`,
-      "Name a PEM file with the certificate, or write --client-cert alone for one that is valid.",
-    );
-  }
-}

@@ -1,6 +1,5 @@
 import { type Command, defineCommand } from "../command.ts";
-import { adminPlace, DEFAULT_ADMIN } from "../run/admin.ts";
-import { serve } from "../run/serve.ts";
+import { adminPlace, DEFAULT_ADMIN } from "../run/admin-place.ts";
 
 export const runCommand: Command = defineCommand({
   name: "run",
@@ -74,8 +73,9 @@ export const runCommand: Command = defineCommand({
     },
   ],
   exits: { 0: "stopped when it was told to", 2: "could not run" },
-  run: ({ args, flags }, host) =>
-    serve(
+  run: async ({ args, flags }, host) => {
+    const { serve } = await import("../run/serve.ts");
+    return await serve(
       {
         paths: args,
         address: flags.address,
@@ -88,5 +88,6 @@ export const runCommand: Command = defineCommand({
         graceSeconds: flags.grace,
       },
       host,
-    ),
+    );
+  },
 });

@@ -1,21 +1,9 @@
 import { type AdminServer, startAdmin } from "../../admin/admin-server.ts";
 import type { Metrics } from "../../admin/metrics.ts";
 import { CannotRun, type Host } from "../command.ts";
-import { parseSocketAddress, type SocketAddress } from "./addresses.ts";
+import type { AdminPlace } from "./admin-place.ts";
 import type { LiveGateway } from "./live-gateway.ts";
 import type { Logger } from "./logger.ts";
-
-export const DEFAULT_ADMIN = "127.0.0.1:9909";
-
-export interface AdminPlace extends SocketAddress {
-  /** Nobody has asked for this port in particular: another one will do. */
-  readonly isDefault: boolean;
-}
-
-export function adminPlace(flag: string): AdminPlace | undefined {
-  if (flag === "off") return undefined;
-  return { ...parseSocketAddress(flag, "--admin-address"), isDefault: flag === DEFAULT_ADMIN };
-}
 
 interface AdminParts {
   readonly live: LiveGateway;

@@ -5,10 +5,11 @@ import { createEmbeddedDataPlane } from "../../dataplanes/embedded/embedded-data
 import { FileSource } from "../../sources/files/file-source.ts";
 import { pathError } from "../../sources/files/path-error.ts";
 import { CannotRun, type ExitCode, type Host } from "../command.ts";
-import { statusTable } from "../status-table.ts";
+import { statusTable } from "../status/status-table.ts";
 import { openAccessLog } from "./access-log.ts";
 import { reachableAddresses } from "./addresses.ts";
-import { type AdminPlace, openAdmin } from "./admin.ts";
+import { openAdmin } from "./admin.ts";
+import type { AdminPlace } from "./admin-place.ts";
 import { logChanges } from "./change-lines.ts";
 import { FindingLog } from "./finding-lines.ts";
 import { LiveGateway } from "./live-gateway.ts";

@@ -1,9 +1,9 @@
-import type { BackendShare, ListenerRef } from "../matching/explanation.ts";
-import type { RuleOrigin } from "../plan/rule.ts";
-import type { FullExplanation } from "../view/explain/explain.ts";
-import type { EliminatedCandidate } from "../view/explain/refused-candidates.ts";
-import type { Terminal } from "./terminal.ts";
-import { columns } from "./text-table.ts";
+import type { BackendShare, ListenerRef } from "../../matching/explanation.ts";
+import type { RuleOrigin } from "../../plan/rule.ts";
+import type { FullExplanation } from "../../view/explain/explain.ts";
+import type { EliminatedCandidate } from "../../view/explain/refused-candidates.ts";
+import type { Terminal } from "../terminal.ts";
+import { columns } from "../text-table.ts";
 
 export function explanationText(url: string, explanation: FullExplanation, terminal: Terminal): string {
   const { style } = terminal;

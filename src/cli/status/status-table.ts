@@ -1,9 +1,9 @@
 /** The merged state with one line per listener. */
-import type { ListenerView, MergedState, OwnerView } from "../view/merged-state.ts";
-import { nameOf } from "../view/merged-state.ts";
+import type { ListenerView, MergedState, OwnerView } from "../../view/merged-state.ts";
+import { nameOf } from "../../view/merged-state.ts";
+import type { Terminal } from "../terminal.ts";
+import { columns } from "../text-table.ts";
 import { stateWord } from "./state-word.ts";
-import type { Terminal } from "./terminal.ts";
-import { columns } from "./text-table.ts";
 
 const HEAD = [
   "GATEWAY",

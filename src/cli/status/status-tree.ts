@@ -7,10 +7,10 @@ import type {
   MergedState,
   OwnerView,
   RouteView,
-} from "../view/merged-state.ts";
-import { describe, describeListener, nameOf } from "../view/merged-state.ts";
+} from "../../view/merged-state.ts";
+import { describe, describeListener, nameOf } from "../../view/merged-state.ts";
+import type { Terminal } from "../terminal.ts";
 import { stateWord } from "./state-word.ts";
-import type { Terminal } from "./terminal.ts";
 
 interface Node {
   readonly text: string;

@@ -1,0 +1,59 @@
+import { fileURLToPath } from "node:url";
+import { describe, describeListener } from "../../view/merged-state.ts";
+import type { ExitCode, Host } from "../command.ts";
+import { adminPlace, DEFAULT_ADMIN } from "../run/admin-place.ts";
+import type { LiveGateway } from "../run/live-gateway.ts";
+import { serve } from "../run/serve.ts";
+import { openWorkspace } from "../workspace.ts";
+import { startDemoBackends } from "./backends.ts";
+import { curlLines } from "./curl-lines.ts";
+
+/** Beside src in a checkout and beside dist in the package. */
+const EXAMPLE = new URL("../../../examples/two-teams/", import.meta.url);
+const ADDRESS = "127.0.0.1";
+
+export async function runDemo(portOffset: number, host: Host): Promise<ExitCode> {
+  const folder = fileURLToPath(EXAMPLE);
+  const { resources } = await openWorkspace([folder], host.signal);
+  const backends = await startDemoBackends(resources.values());
+  try {
+    return await serve(
+      {
+        paths: [folder],
+        address: ADDRESS,
+        portOffset,
+        workers: 0,
+        admin: adminPlace(DEFAULT_ADMIN),
+        logFormat: "pretty",
+        accessLog: undefined,
+        statusDirectory: undefined,
+        graceSeconds: 2,
+        onSettled: (live) => tell(live, portOffset, host),
+      },
+      host,
+    );
+  } finally {
+    backends.close();
+  }
+}
+
+function tell(live: LiveGateway, portOffset: number, { out }: Host): void {
+  const authority = fileURLToPath(new URL("demo-ca.crt", EXAMPLE));
+  const refused = live.state().gateways.flatMap(({ owners }) =>
+    owners.flatMap((owner) =>
+      owner.listeners
+        .filter(({ state }) => state !== "serving")
+        .map(({ section, reason, message, heldBy }) => {
+          const holder = heldBy === undefined ? "" : `\n    held by ${describeListener(heldBy)}`;
+          return `  ${describe(owner)}, listener ${section}: ${reason}\n    ${message}${holder}`;
+        }),
+    ),
+  );
+  out.line(out.style("bold", "Refused, and why"));
+  out.line(refused.join("\n"));
+  out.line();
+  out.line(out.style("bold", "Try it"));
+  for (const line of curlLines(live.table, { address: ADDRESS, portOffset, authority })) out.line(line);
+  out.line();
+  out.line("Edit the files in examples/two-teams while it runs; Ctrl-C stops it.");
+}

@@ -1,0 +1,132 @@
+/** The program as a user meets it: a process of its own. */
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Readable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { onTestFinished } from "vitest";
+
+export const ROOT: string = fileURLToPath(new URL("../..", import.meta.url));
+const MAIN = join(ROOT, "src/main.ts");
+/** 2026-06-01: statuses and certificate checks do not move with the clock. */
+export const FIXED_TIME = "1780272000";
+
+export interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+}
+
+export async function mergeway(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
+  const child = launch(args, options);
+  return { code: await child.exited, stdout: child.stdout(), stderr: child.stderr() };
+}
+
+export class Running {
+  readonly #child: ChildProcessByStdio<null, Readable, Readable>;
+  readonly exited: Promise<number | null>;
+  #stdout = "";
+  #stderr = "";
+
+  constructor(child: ChildProcessByStdio<null, Readable, Readable>) {
+    this.#child = child;
+    child.stdout.on("data", (chunk: Buffer) => {
+      this.#stdout += chunk.toString();
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      this.#stderr += chunk.toString();
+    });
+    this.exited = once(child, "close").then(([code]) => code as number | null);
+  }
+
+  stdout(): string {
+    return this.#stdout;
+  }
+
+  stderr(): string {
+    return this.#stderr;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  /** Waits until something that it prints matches; fails with everything it has printed if it ends first. */
+  async prints(pattern: RegExp): Promise<RegExpExecArray> {
+    return await until(() => {
+      const all = `${this.#stdout}\n${this.#stderr}`;
+      const found = pattern.exec(all);
+      if (found === null && this.#child.exitCode !== null)
+        throw new Error(`it ended without ${pattern}:\n${all}`);
+      return found ?? undefined;
+    }, `something that matches ${pattern}`);
+  }
+}
+
+/** A long-running command; ended with the test, whatever becomes of it. */
+export function start(args: readonly string[], options: RunOptions = {}): Running {
+  const child = launch(args, options);
+  onTestFinished(async () => {
+    child.kill("SIGKILL");
+    await child.exited;
+  });
+  return child;
+}
+
+function launch(args: readonly string[], { input, env = {}, cwd = ROOT }: RunOptions): Running {
+  const { NO_COLOR: _no, FORCE_COLOR: _force, ...inherited } = process.env;
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    cwd,
+    env: { ...inherited, SOURCE_DATE_EPOCH: FIXED_TIME, ...env },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(input ?? "");
+  return new Running(child as unknown as ChildProcessByStdio<null, Readable, Readable>);
+}
+
+/** A folder with these files, gone when the test ends. */
+export function folder(files: Readonly<Record<string, string>>): string {
+  const path = mkdtempSync(join(tmpdir(), "mergeway-test-"));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(path, name)), { recursive: true });
+    writeFileSync(join(path, name), text);
+  }
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+const PATIENCE_MS = 30_000;
+
+/** Asks until there is an answer; the limit is only there to end a test that has already failed. */
+export async function until<T>(ask: () => T | undefined | Promise<T | undefined>, what: string): Promise<T> {
+  const end = Date.now() + PATIENCE_MS;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    if (Date.now() > end) throw new Error(`waited in vain for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+/** Ports that are free now. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  const ports: number[] = [];
+  for (const server of servers) {
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    ports.push((server.address() as { port: number }).port);
+  }
+  for (const server of servers) server.close();
+  return ports;
+}
