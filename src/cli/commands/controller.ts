@@ -1,6 +1,4 @@
 import { hostname } from "node:os";
-import { ControllerMetrics } from "../../controller/metrics.ts";
-import { runController } from "../../controller/run-controller.ts";
 import { embeddedFeatures } from "../../dataplanes/embedded/features.ts";
 import { DEFAULT_CONTROLLER } from "../../engine/settings.ts";
 import { CannotRun, type Command, defineCommand } from "../command.ts";
@@ -105,6 +103,8 @@ export const controllerCommand: Command = defineCommand({
       );
     const image = flags["data-plane-image"] ?? host.env["MERGEWAY_DATA_PLANE_IMAGE"];
     if (!image) throw new CannotRun("no image for data plane pods", "give --data-plane-image");
+    const { ControllerMetrics } = await import("../../controller/metrics.ts");
+    const { runController } = await import("../../controller/run-controller.ts");
     const metrics = new ControllerMetrics();
     const stream = socketAddress("stream-address", flags["stream-address"]);
     await runController(

@@ -1,4 +1,3 @@
-import { runDataPlanePod } from "../../controller/run-dataplane.ts";
 import { CannotRun, type Command, defineCommand, type Host } from "../command.ts";
 import { openAccessLog } from "../run/access-log.ts";
 import { createLogger } from "../run/logger.ts";
@@ -22,6 +21,7 @@ export const dataplaneCommand: Command = defineCommand({
             logger.error(`the access log cannot be written: ${error.message}`),
           )
         : undefined;
+    const { runDataPlanePod } = await import("../../controller/run-dataplane.ts");
     await runDataPlanePod(
       {
         controller: required(host, "MERGEWAY_CONTROLLER"),
