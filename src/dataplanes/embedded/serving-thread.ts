@@ -12,7 +12,7 @@ import { Connection, Connections } from "./connections.ts";
 import { closeHttp1Server, createHttp1Server } from "./http/http1-server.ts";
 import { serveHttp2 } from "./http/http2-session.ts";
 import type { Serving } from "./http/serve-request.ts";
-import type { Limits, RequestRecord } from "./options.ts";
+import type { Limits, RequestRecord, TrustedFront } from "./options.ts";
 import { acceptCleartext } from "./ports/accept-cleartext.ts";
 import { acceptTls } from "./ports/accept-tls.ts";
 import type { PortServer } from "./ports/port-server.ts";
@@ -26,7 +26,7 @@ import { Upstreams } from "./upstream/upstreams.ts";
 
 export interface ThreadOptions {
   readonly limits: Limits;
-  readonly trustedHops: number;
+  readonly trustedHops: TrustedFront;
   readonly ticketSecret: Buffer;
   readonly bindingOf: (port: PortItem) => Binding;
   readonly onPortFate: (port: ItemId, fate: PortFate) => void;
@@ -143,7 +143,7 @@ export class ServingThread {
       { port: port.id, table: this.#table, timeoutMs },
       (accepted, listener, serverName) => {
         if (listener.tls?.mode === "Passthrough") this.#serveStream(accepted, listener, serverName);
-        else this.#tlsServers.terminate(accepted, listener);
+        else this.#tlsServers.terminate(accepted, listener, serverName);
       },
     );
   }

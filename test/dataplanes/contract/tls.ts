@@ -87,6 +87,20 @@ export function describeTls(create: CreateDataPlane): void {
     expect(await namesAt(plane.at(443), "a.example")).toBe("DNS:a.example");
   });
 
+  test("shows the certificate that carries the name, or else the first of the listener", async () => {
+    const own = (name: string): ReturnType<typeof certificate> =>
+      certificate(`c-${name}`, issue(ca, [`${name}.many.example`]), [`${name}.many.example`]);
+    const [one, two] = [own("one"), own("two")] as const;
+    const many = secure("many", tls, "*.many.example", [one, two]);
+    const plane = await stage.start([tls, many, one, two]);
+    const shown = async (servername: string): Promise<string | undefined> =>
+      (await handshake(plane.at(443), { servername, rejectUnauthorized: false })).getPeerCertificate()
+        .subjectaltname;
+    expect(await shown("one.many.example")).toBe("DNS:one.many.example");
+    expect(await shown("two.many.example")).toBe("DNS:two.many.example");
+    expect(await shown("three.many.example")).toBe("DNS:one.many.example");
+  });
+
   test("a changed certificate meets the next handshake and no open connection", async () => {
     const a = secure("a", tls, "a.example", [forA]);
     const plane = await stage.start([

@@ -1,9 +1,11 @@
-import { createHmac } from "node:crypto";
+import { createHmac, X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
-import { createSecureContext, createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls";
+import { createServer, type Server, type TLSSocket, type TlsOptions } from "node:tls";
+import { normalizeName } from "../../../matching/authority.ts";
 import type { RoutingTable } from "../../../matching/routing-table.ts";
 import type { CertificateItem } from "../../../plan/certificate.ts";
 import type { ClientValidation, ListenerItem, TlsVersion } from "../../../plan/plan.ts";
+import { checkCertificate } from "../check-certificate.ts";
 
 /** AES-128 first: measured a third cheaper per handshake than the larger keys, and as safe in practice. */
 const CIPHERS: string = [
@@ -30,10 +32,13 @@ export interface TlsServersOptions {
   readonly onSecured: (stream: TLSSocket, listener: ListenerItem) => void;
 }
 
-interface Entry {
+interface EntryParts {
   readonly listener: ListenerItem;
   readonly certificates: readonly CertificateItem[];
   readonly validation: ClientValidation | undefined;
+}
+
+interface Entry extends EntryParts {
   readonly server: Server;
 }
 
@@ -50,63 +55,61 @@ export class TlsServers {
     this.#options = options;
   }
 
-  terminate(socket: Socket, listener: ListenerItem): void {
-    const server = this.#serverOf(listener);
+  terminate(socket: Socket, listener: ListenerItem, serverName: string | undefined): void {
+    const server = this.#serverOf(listener, serverName);
     if (server === undefined) socket.destroy();
     else server.emit("connection", socket);
   }
 
-  #serverOf(listener: ListenerItem): Server | undefined {
-    const { table, max } = this.#options;
+  #serverOf(listener: ListenerItem, serverName: string | undefined): Server | undefined {
+    const { table } = this.#options;
     const validation = table.get("port", listener.port)?.clientValidation;
-    const certificates: CertificateItem[] = [];
-    for (const id of listener.tls?.certificates ?? []) {
-      const certificate = table.get("certificate", id);
-      if (certificate !== undefined) certificates.push(certificate);
-    }
-    let entry = this.#entries.get(listener.id);
-    this.#entries.delete(listener.id);
-    if (entry === undefined || !isCurrent(entry, listener, certificates, validation)) {
-      const server = this.#create(listener, certificates, validation);
+    const all = certificatesOf(table, listener);
+    const fitting = serverName === undefined ? [] : all.filter((item) => carriesName(item, serverName));
+    const entry =
+      this.#entryFor({ listener, certificates: fitting, validation }) ??
+      this.#entryFor({ listener, certificates: all, validation });
+    return entry?.server;
+  }
+
+  #entryFor(parts: EntryParts): Entry | undefined {
+    const key = [parts.listener.id, ...parts.certificates.map(({ id }) => id)].join("\n");
+    let entry = this.#entries.get(key);
+    this.#entries.delete(key);
+    if (entry === undefined || !isCurrent(entry, parts)) {
+      const server = this.#create(parts);
       if (server === undefined) return undefined;
-      entry = { listener, certificates, validation, server };
+      entry = { ...parts, server };
     }
-    this.#entries.set(listener.id, entry);
-    if (this.#entries.size > max) {
+    this.#entries.set(key, entry);
+    if (this.#entries.size > this.#options.max) {
       const oldest = this.#entries.keys().next().value;
       if (oldest !== undefined) this.#entries.delete(oldest);
     }
-    return entry.server;
+    return entry;
   }
 
-  #create(
-    listener: ListenerItem,
-    certificates: readonly CertificateItem[],
-    validation: ClientValidation | undefined,
-  ): Server | undefined {
+  #create({ listener, certificates, validation }: EntryParts): Server | undefined {
     const { tls } = listener;
-    // Certificates that cannot be used are left out; the others still serve.
-    for (let usable = certificates; usable.length > 0; ) {
-      try {
-        return this.#serve(listener, {
-          cert: usable.map(({ chain }) => chain),
-          key: usable.map(({ key }) => key.reveal()),
-          ciphers: CIPHERS,
-          honorCipherOrder: true,
-          minVersion: versions[tls?.minVersion ?? "1.2"],
-          ...(tls?.maxVersion === undefined ? {} : { maxVersion: versions[tls.maxVersion as TlsVersion] }),
-          ALPNProtocols: [...(tls?.alpn ?? (listener.protocol === "HTTPS" ? ["h2", "http/1.1"] : []))],
-          handshakeTimeout: this.#options.handshakeTimeoutMs,
-          ticketKeys: this.#ticketKeys(listener, usable, validation),
-          ...(listener.protocol === "HTTPS" && validation !== undefined ? clientOptions(validation) : {}),
-        });
-      } catch {
-        const rest = withoutBroken(usable);
-        // If every one is good by itself, the rest of the settings is not: there is nothing to leave out.
-        usable = rest.length < usable.length ? rest : [];
-      }
+    const alpn = tls?.alpn ?? (listener.protocol === "HTTPS" ? ["h2", "http/1.1"] : undefined);
+    const usable = usableOf(certificates);
+    if (usable.length === 0) return undefined;
+    try {
+      return this.#serve(listener, {
+        cert: usable.map(({ chain }) => chain),
+        key: usable.map(({ key }) => key.reveal()),
+        ciphers: CIPHERS,
+        honorCipherOrder: true,
+        minVersion: versions[tls?.minVersion ?? "1.2"],
+        ...(tls?.maxVersion === undefined ? {} : { maxVersion: versions[tls.maxVersion as TlsVersion] }),
+        ...(alpn === undefined ? {} : { ALPNProtocols: [...alpn] }),
+        handshakeTimeout: this.#options.handshakeTimeoutMs,
+        ticketKeys: this.#ticketKeys(listener, usable, validation),
+        ...(listener.protocol === "HTTPS" && validation !== undefined ? clientOptions(validation) : {}),
+      });
+    } catch {
+      return undefined;
     }
-    return undefined;
   }
 
   #serve(listener: ListenerItem, options: TlsOptions): Server {
@@ -132,12 +135,23 @@ export class TlsServers {
   }
 }
 
-function isCurrent(
-  entry: Entry,
-  listener: ListenerItem,
-  certificates: readonly CertificateItem[],
-  validation: ClientValidation | undefined,
-): boolean {
+function certificatesOf(table: RoutingTable, listener: ListenerItem): readonly CertificateItem[] {
+  const certificates: CertificateItem[] = [];
+  for (const id of listener.tls?.certificates ?? []) {
+    const certificate = table.get("certificate", id);
+    if (certificate !== undefined) certificates.push(certificate);
+  }
+  return certificates;
+}
+
+/** In a certificate, unlike in a listener, `*` stands for exactly one label. */
+function carriesName({ names }: CertificateItem, serverName: string): boolean {
+  const name = normalizeName(serverName);
+  const wildcard = `*${name.slice(Math.max(0, name.indexOf(".")))}`;
+  return names.some((known) => known === name || known === wildcard);
+}
+
+function isCurrent(entry: Entry, { listener, certificates, validation }: EntryParts): boolean {
   return (
     entry.listener === listener &&
     entry.validation === validation &&
@@ -158,13 +172,13 @@ function clientOptions({ authorities, mode }: ClientValidation): TlsOptions {
   };
 }
 
-function withoutBroken(certificates: readonly CertificateItem[]): readonly CertificateItem[] {
-  return certificates.filter(({ chain, key }) => {
-    try {
-      createSecureContext({ cert: chain, key: key.reveal() });
-      return true;
-    } catch {
-      return false;
-    }
-  });
+/** Those that can be served: the first of each kind of key, because a client gets to see one of a kind it can verify. */
+function usableOf(certificates: readonly CertificateItem[]): readonly CertificateItem[] {
+  const byKind = new Map<string | undefined, CertificateItem>();
+  for (const certificate of certificates) {
+    if (checkCertificate(certificate) !== undefined) continue;
+    const kind = new X509Certificate(certificate.chain).publicKey.asymmetricKeyType;
+    if (!byKind.has(kind)) byKind.set(kind, certificate);
+  }
+  return [...byKind.values()];
 }
