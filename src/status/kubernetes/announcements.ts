@@ -87,6 +87,8 @@ function conflictForOwner(
   const is = statusOf(conditions, "Conflicted") === "True";
   const held = gateway === "" ? undefined : find(gateway);
   if (was === is || held === undefined || listener === undefined) return [];
+  // Within the Gateway itself its own news say it all.
+  if (key === gateway && listener.heldBy === undefined) return [];
   const here = partyName(`${key}#${listener.name}`);
   const regarding = eventObject(gateway, held);
   const setObject = find(key);

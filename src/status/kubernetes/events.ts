@@ -2,6 +2,7 @@
  * Events on objects that people describe. They are a courtesy: never waited for, never repeated within a while, limited for each object and
  * in all, and dropped rather than queued when there are too many. Everything that matters is in the status as well.
  */
+import { randomBytes } from "node:crypto";
 import { ApiError } from "../../kubernetes/api-error.ts";
 import { collectionPath } from "../../kubernetes/api-object.ts";
 import type { KubernetesClient } from "../../kubernetes/client.ts";
@@ -117,7 +118,7 @@ export class EventRecorder {
     const event = {
       apiVersion: EVENTS,
       kind: "Event",
-      metadata: { namespace, generateName: `${regarding.name.slice(0, 200)}.` },
+      metadata: { namespace, name: eventName(regarding.name) },
       eventTime: new Date().toISOString().replace("Z", "000Z"),
       reportingController: controllerName,
       reportingInstance: instance.slice(0, 128),
@@ -146,6 +147,11 @@ function referenceTo({ apiVersion, kind, namespace, name, uid }: EventObject): o
     ...(namespace === "" ? {} : { namespace }),
     ...(uid === undefined ? {} : { uid }),
   };
+}
+
+/** As other controllers name theirs: the object, and something that no other Event of it has. */
+function eventName(object: string): string {
+  return `${object.slice(0, 200).replace(/[^a-z0-9]+$/, "")}.${randomBytes(8).toString("hex")}`;
 }
 
 /** The API counts bytes. */

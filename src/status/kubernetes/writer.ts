@@ -25,7 +25,7 @@ import {
   pathOf,
   withoutRecords,
 } from "./held.ts";
-import { changedFields, hasOwnEntry, isWritten, type Status } from "./merge-status.ts";
+import { changedFields, hasOwnEntry, isWritten, listOf, type Status } from "./merge-status.ts";
 import { isNothing, ownedStatus } from "./ownership.ts";
 import { Pace, type PaceTiming } from "./pace.ts";
 import { relinquishedFields } from "./relinquish.ts";
@@ -235,28 +235,28 @@ export class StatusWriter {
   async #wish(key: Key, entry: Entry, signal: AbortSignal): Promise<Wish | undefined> {
     const { verdict } = entry;
     if (verdict === undefined) return this.#farewell(key, entry, signal);
-    const wish = this.#wishOf(entry, verdict);
+    const wish = this.#wishOf(key, entry, verdict);
     if (wish === undefined || verdict.type !== "set" || !verdict.orphan) return wish;
     // A set without Gateway is nobody's: its status is corrected only where it is we who made it.
     if (!isWritten(wish.over.status)) return undefined;
     const fresh = await this.#refresh(key, entry, signal);
     const owned = ownedStatus(fresh?.metadata.managedFields, FIELD_MANAGER);
-    return isNothing(owned) ? undefined : this.#wishOf(entry, verdict);
+    return isNothing(owned) ? undefined : this.#wishOf(key, entry, verdict);
   }
 
-  #wishOf({ held, normalised }: Entry, verdict: ObjectVerdict): Wish | undefined {
+  #wishOf(key: Key, { held, normalised }: Entry, verdict: ObjectVerdict): Wish | undefined {
     // The verdict on the newer generation is on its way.
     if (held === undefined || verdict.generation < (held.metadata.generation ?? 0)) return undefined;
-    const rendered = this.#render(verdict, held);
+    const rendered = this.#render(kindOf(key), verdict, held);
     const changed = changedFields(held.status, rendered, this.#options.controllerName);
     return wishFor(held, normalised.without(changed, held.status));
   }
 
-  #render(verdict: ObjectVerdict, held: Held): Status {
+  #render(kind: Kind, verdict: ObjectVerdict, held: Held): Status {
     const { controllerName, features, installed } = this.#options;
     const options = { controllerName, now: now() };
     const object = { status: held.status } as unknown as Resource;
-    if (verdict.type !== "class") return renderStatus(object, verdict, options);
+    if (verdict.type !== "class") return withoutUnknownFields(kind, renderStatus(object, verdict, options));
     const conditions = [...verdict.conditions, supportedVersion(installed())];
     return {
       ...renderStatus(object, { ...verdict, conditions }, options),
@@ -347,6 +347,13 @@ export class StatusWriter {
     // A server in trouble is left alone by the whole worker, not only for this object.
     if (isServer) await pause(wait, signal);
   }
+}
+
+/** No ListenerSet CRD has the port in its status; XListenerSet has. What the server drops would be written by every new leader. */
+function withoutUnknownFields(kind: Kind, status: Status): Status {
+  if (kind !== "ListenerSet") return status;
+  const listeners = listOf<{ readonly port?: number }>(status["listeners"]);
+  return { ...status, listeners: listeners.map(({ port: _, ...listener }) => listener) };
 }
 
 function wishFor(over: Held, fields: Status): Wish | undefined {

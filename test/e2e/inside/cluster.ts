@@ -1,11 +1,17 @@
 import { execFile } from "node:child_process";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { hasStatus } from "../../src/kubernetes/api-error.ts";
-import { type ApiObject, collectionPath, objectPath } from "../../src/kubernetes/api-object.ts";
-import { createKubernetesClient, type KubernetesClient, MERGE_PATCH } from "../../src/kubernetes/client.ts";
+import { hasStatus } from "../../../src/kubernetes/api-error.ts";
+import { type ApiObject, collectionPath, objectPath } from "../../../src/kubernetes/api-object.ts";
+import {
+  createKubernetesClient,
+  type KubernetesClient,
+  MERGE_PATCH,
+} from "../../../src/kubernetes/client.ts";
+import { builtFolder } from "../../cluster/build.ts";
 
-/** The cluster that these tests run inside of: $KUBECONFIG and $MERGEWAY_CLUSTER name it. */
+/** The cluster that these tests run inside of: $KUBECONFIG names it. */
 
 export function connect(): Promise<KubernetesClient> {
   const kubeconfig = process.env["KUBECONFIG"];
@@ -71,7 +77,10 @@ export class Cluster {
 
   async delete(object: Name): Promise<void> {
     try {
-      await this.client.request({ method: "DELETE", path: objectPath(placeOf(object), object.metadata.name) });
+      await this.client.request({
+        method: "DELETE",
+        path: objectPath(placeOf(object), object.metadata.name),
+      });
     } catch (error) {
       if (!hasStatus(error, 404)) throw error;
     }
@@ -95,15 +104,17 @@ export async function eventually<T>(check: () => T | Promise<T>, seconds = 30): 
   }
 }
 
-const main = fileURLToPath(new URL("../cluster/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../../cluster/main.ts", import.meta.url));
+const run = promisify(execFile);
 
 /** Stops, starts, pauses or resumes a program of the cluster. */
 export async function component(action: "stop" | "start" | "pause" | "resume", name: string): Promise<void> {
-  const cluster = process.env["MERGEWAY_CLUSTER"] ?? "default";
-  await promisify(execFile)(process.execPath, [main, `component-${action}`, "--name", cluster, name]);
+  const cluster = basename(dirname(process.env["KUBECONFIG"] ?? ""));
+  await run(process.execPath, [main, `component-${action}`, "--name", cluster, name]);
 }
 
-export async function crds(set: string): Promise<void> {
-  const cluster = process.env["MERGEWAY_CLUSTER"] ?? "default";
-  await promisify(execFile)(process.execPath, [main, "crds", "--name", cluster, set]);
+/** Installs CRDs: a whole set, or one file of it. */
+export async function installCrds(set: string, file = ""): Promise<void> {
+  const path = join(builtFolder("crds"), set, file);
+  await run("kubectl", ["apply", "--server-side", "--force-conflicts", "-f", path]);
 }
