@@ -5,7 +5,10 @@ import type { EmbeddedOptions, RequestRecord } from "../../src/dataplanes/embedd
 import type { PlanDelta, PlanItem } from "../../src/plan/plan.ts";
 import { closedPort } from "./sockets.ts";
 
-export type CreateDataPlane = (options: PlaneOptions) => DataPlane;
+export type CreateDataPlane = (options: PlaneOptions) => TestedDataPlane;
+
+/** `settle`: returns when everything that was applied is served. */
+export type TestedDataPlane = DataPlane & { readonly settle?: () => Promise<void> };
 
 export type PlaneOptions = Pick<
   EmbeddedOptions,
@@ -13,7 +16,7 @@ export type PlaneOptions = Pick<
 >;
 
 export class PlaneUnderTest {
-  readonly plane: DataPlane;
+  readonly plane: TestedDataPlane;
   readonly records: RequestRecord[] = [];
   readonly #ports: ReadonlyMap<number, number>;
   readonly #reports: Map<string, ItemReport> = new Map();
@@ -65,6 +68,8 @@ export class PlaneUnderTest {
     for (const item of delta.upserts) this.#known.set(item.id, item);
     this.plane.apply(delta);
     await this.until(() => awaited.every((item) => this.#reports.has(item.id)));
+    // What no report tells of (rules, backends) takes a moment where the data plane is another process.
+    await this.plane.settle?.();
   }
 
   report(id: string): ItemReport | undefined {

@@ -1,0 +1,153 @@
+/** The server that Envoys connect to: HTTP/2, gRPC, one method. Each stream belongs to one Gateway and sees nothing of another. */
+
+import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import { createServer } from "node:http2";
+import type { ListenOptions } from "node:net";
+import { type DeltaRequest, readDeltaRequest } from "../messages/discovery.ts";
+import { FrameReader, frame } from "../wire/grpc-frames.ts";
+import { AdsStream, type Answer, type StreamLimits } from "./ads-stream.ts";
+import type { ResourceStore } from "./resource-store.ts";
+
+const METHOD = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
+const LARGEST_REQUEST = 64 * 1024 * 1024;
+const UNAUTHENTICATED = 16;
+const UNIMPLEMENTED = 12;
+const INVALID_ARGUMENT = 3;
+const UNAVAILABLE = 14;
+
+export interface EnvoyNode {
+  readonly id: string;
+  /** The Gateway that it says it belongs to. */
+  readonly cluster: string;
+}
+
+/** One connected Envoy. */
+export interface Replica {
+  readonly node: EnvoyNode;
+  readonly gateway: string;
+  readonly stream: AdsStream;
+}
+
+export interface AdsServerOptions {
+  /** Which Gateway a client is for; undefined: it may not have any. */
+  readonly gatewayOf: (node: EnvoyNode, session: ServerHttp2Session | undefined) => string | undefined;
+  readonly storeOf: (gateway: string) => ResourceStore;
+  readonly limits: StreamLimits;
+  readonly onAnswer: (replica: Replica, answer: Answer) => void;
+  readonly onReplicas: () => void;
+}
+
+export class AdsServer {
+  readonly #options: AdsServerOptions;
+  readonly #server: Http2Server;
+  readonly #sessions: Set<ServerHttp2Session> = new Set();
+  readonly #replicas: Set<Replica> = new Set();
+
+  constructor(options: AdsServerOptions) {
+    this.#options = options;
+    this.#server = createServer({ settings: { initialWindowSize: 1024 * 1024 } });
+    this.#server.on("session", (session) => {
+      this.#sessions.add(session);
+      session.on("close", () => this.#sessions.delete(session)).on("error", () => {});
+    });
+    this.#server.on("stream", (stream, headers) => this.#serve(stream, headers[":path"]));
+  }
+
+  get replicas(): Iterable<Replica> {
+    return this.#replicas;
+  }
+
+  listen(where: ListenOptions): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(where, () => resolve());
+    });
+  }
+
+  /** Cuts every stream; the clients come back, or do not. */
+  disconnect(): void {
+    for (const session of this.#sessions) session.destroy();
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#server.close(() => resolve());
+      this.disconnect();
+    });
+  }
+
+  #serve(stream: ServerHttp2Stream, path: string | undefined): void {
+    stream.on("error", () => {});
+    if (path !== METHOD) {
+      refuse(stream, UNIMPLEMENTED, "there is only the aggregated delta stream");
+      return;
+    }
+    stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+    const reader = new FrameReader(LARGEST_REQUEST);
+    let replica: Replica | undefined;
+    let ending: Ending = { status: UNAVAILABLE, text: "the controller is going away" };
+    stream.on("wantTrailers", () => {
+      if (!stream.destroyed)
+        stream.sendTrailers({ "grpc-status": ending.status, "grpc-message": ending.text });
+    });
+    const end = (status: number, text: string): void => {
+      ending = { status, text };
+      stream.end();
+    };
+    stream.on("data", (chunk: Buffer) => {
+      try {
+        for (const bytes of reader.push(chunk)) {
+          const request = readDeltaRequest(bytes);
+          replica ??= this.#admit(stream, request);
+          if (replica === undefined) {
+            end(UNAUTHENTICATED, "no Gateway is for this client");
+            return;
+          }
+          replica.stream.receive(request);
+        }
+      } catch (error) {
+        if (!(error instanceof RangeError)) throw error;
+        end(INVALID_ARGUMENT, error.message);
+      }
+    });
+    stream.on("drain", () => replica?.stream.drained());
+    stream.on("end", () => stream.end());
+    stream.on("close", () => {
+      if (replica === undefined) return;
+      replica.stream.close();
+      this.#replicas.delete(replica);
+      this.#options.onReplicas();
+    });
+  }
+
+  #admit(stream: ServerHttp2Stream, { node }: DeltaRequest): Replica | undefined {
+    const gateway =
+      node === undefined ? undefined : this.#options.gatewayOf(node, stream.session as ServerHttp2Session);
+    if (node === undefined || gateway === undefined) return undefined;
+    const replica: Replica = {
+      node,
+      gateway,
+      stream: new AdsStream({
+        store: this.#options.storeOf(gateway),
+        limits: this.#options.limits,
+        write: (message) => (stream.writable ? stream.write(frame(message)) : false),
+        onAnswer: (answer) => this.#options.onAnswer(replica, answer),
+      }),
+    };
+    this.#replicas.add(replica);
+    this.#options.onReplicas();
+    return replica;
+  }
+}
+
+interface Ending {
+  readonly status: number;
+  readonly text: string;
+}
+
+function refuse(stream: ServerHttp2Stream, status: number, text: string): void {
+  stream.respond(
+    { ":status": 200, "content-type": "application/grpc", "grpc-status": status, "grpc-message": text },
+    { endStream: true },
+  );
+}

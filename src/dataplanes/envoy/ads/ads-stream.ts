@@ -1,0 +1,364 @@
+/**
+ * One Envoy, on one aggregated delta stream.
+ *
+ * - Changes are marked by name and looked up when they are sent: whatever changes again before that costs nothing more.
+ * - One resource per response, so that a refusal concerns that resource alone. The exception is the first answer for scopes: a listener
+ *   opens when it comes, and must know all tenants then. If it is refused, its scopes follow one by one.
+ * - Nothing is sent before what it needs has been answered for; removals go the other way round. Neither waits for ever.
+ * - At most so many responses are unanswered, and none is written while the socket is full.
+ */
+
+import { type DeltaRequest, deltaResponse } from "../messages/discovery.ts";
+import { BorrowedNames } from "./borrowed-names.ts";
+import { type Kind, kindOf, kinds, type Reference, type Resource, urlOf } from "./resource.ts";
+import type { ResourceStore, StoreWatcher } from "./resource-store.ts";
+import { Subscription } from "./subscription.ts";
+
+export interface AdsStreamOptions {
+  readonly store: ResourceStore;
+  /** Whether more may be written at once; if not, `drained` is called when it may. */
+  readonly write: (message: Uint8Array) => boolean;
+  readonly onAnswer: (answer: Answer) => void;
+  readonly limits: StreamLimits;
+}
+
+/** What became of one resource; `problem` is Envoy's own text. */
+export interface Answer {
+  readonly kind: Kind;
+  readonly name: string;
+  readonly version: string;
+  readonly problem?: string;
+}
+
+export interface StreamLimits {
+  readonly unanswered: number;
+  /** Names of the client's making whose secrets are kept. */
+  readonly borrowedSecrets: number;
+  /** Such names answered per second, in bursts of as many. */
+  readonly borrowedPerSecond: number;
+  /** How long something may wait for what it needs. */
+  readonly patienceMs: number;
+}
+
+export const defaultStreamLimits: StreamLimits = {
+  unanswered: 256,
+  borrowedSecrets: 2_048,
+  borrowedPerSecond: 1_000,
+  patienceMs: 10_000,
+};
+
+interface Waiting {
+  readonly since: number;
+  readonly resources: Set<Reference>;
+}
+
+interface Sent {
+  readonly kind: Kind;
+  /** Without a version: removed. */
+  readonly entries: readonly { readonly name: string; readonly version?: string }[];
+}
+
+export class AdsStream implements StoreWatcher {
+  readonly #options: AdsStreamOptions;
+  readonly #subscriptions: Map<Kind, Subscription> = new Map();
+  readonly #unanswered: Map<string, Sent> = new Map();
+  readonly #borrowed: BorrowedNames;
+  /** By what they wait for. */
+  readonly #waiting: Map<string, Waiting> = new Map();
+  /** Has waited long enough and goes next, whatever it needs. */
+  readonly #overdue: Set<string> = new Set();
+  /** Since when removals of a kind, or its first answer, have been put off. */
+  readonly #putOff: Map<string, number> = new Map();
+  #nonce = 0;
+  #writable = true;
+  #scheduled = false;
+  #closed = false;
+  #timer: NodeJS.Timeout | undefined;
+  /** Resources sent since the beginning, for whoever measures. */
+  sent = 0;
+
+  constructor(options: AdsStreamOptions) {
+    this.#options = options;
+    this.#borrowed = new BorrowedNames(options.limits.borrowedSecrets, options.limits.borrowedPerSecond);
+    options.store.watch(this);
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#options.store.unwatch(this);
+  }
+
+  /** Everything that this client wants has been sent and answered for. */
+  get settled(): boolean {
+    return (
+      this.#unanswered.size === 0 &&
+      this.#waiting.size === 0 &&
+      this.#subscriptions.has("listener") &&
+      [...this.#subscriptions.values()].every(({ dirty, greeting }) => dirty.size === 0 && !greeting)
+    );
+  }
+
+  receive(request: DeltaRequest): void {
+    const kind = kindOf(request.typeUrl);
+    if (kind === undefined) return;
+    let subscription = this.#subscriptions.get(kind);
+    if (subscription === undefined) {
+      subscription = new Subscription(kind);
+      this.#subscriptions.set(kind, subscription);
+      subscription.begin(request, this.#options.store);
+    }
+    if (request.nonce !== "") this.#answered(request.nonce, request.error);
+    subscription.subscribe(request.subscribe, request.initialVersions);
+    subscription.unsubscribe(request.unsubscribe);
+    if (kind === "secret") this.#borrow(request);
+    this.#schedule();
+  }
+
+  changed(kind: Kind, name: string): void {
+    const subscription = this.#subscriptions.get(kind);
+    if (subscription?.wants(name) !== true) return;
+    subscription.dirty.add(name);
+    this.#schedule();
+  }
+
+  secretsChanged(affects: (name: string) => boolean): void {
+    const subscription = this.#subscriptions.get("secret");
+    if (subscription === undefined) return;
+    for (const name of this.#borrowed.names()) if (affects(name)) subscription.dirty.add(name);
+    this.#schedule();
+  }
+
+  /** Sends a resource again that was refused for a reason that may have passed. */
+  retry(kind: Kind, name: string): void {
+    this.#subscriptions.get(kind)?.held.delete(name);
+    this.changed(kind, name);
+  }
+
+  drained(): void {
+    this.#writable = true;
+    this.#schedule();
+  }
+
+  #borrow(request: DeltaRequest): void {
+    const { secrets } = this.#options.store;
+    for (const name of request.subscribe) if (!secrets.isConfigured(name)) this.#borrowed.add(name);
+    for (const name of request.unsubscribe) this.#borrowed.delete(name);
+  }
+
+  #answered(nonce: string, problem: string | undefined): void {
+    const sent = this.#unanswered.get(nonce);
+    if (sent === undefined) return;
+    this.#unanswered.delete(nonce);
+    const subscription = this.#subscription(sent.kind);
+    if (problem !== undefined && sent.entries.length > 1) {
+      // One of many is bad, and Envoy does not say which: each has to speak for itself.
+      for (const { name } of sent.entries) {
+        subscription.held.delete(name);
+        subscription.dirty.add(name);
+      }
+      return;
+    }
+    for (const { name, version } of sent.entries) {
+      if (version === undefined) continue;
+      subscription.settled.add(name);
+      this.#release(sent.kind, name);
+      this.#options.onAnswer({
+        kind: sent.kind,
+        name,
+        version,
+        ...(problem === undefined ? {} : { problem }),
+      });
+    }
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#closed) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      if (!this.#closed) this.#pump();
+    });
+  }
+
+  get #mayWrite(): boolean {
+    return this.#writable && this.#unanswered.size < this.#options.limits.unanswered;
+  }
+
+  #pump(): void {
+    for (const kind of kinds) this.#pumpUpdates(kind);
+    for (const kind of kinds.toReversed()) this.#pumpRemovals(kind);
+    this.#evict();
+    this.#wakeUp();
+  }
+
+  #pumpUpdates(kind: Kind): void {
+    const subscription = this.#subscriptions.get(kind);
+    if (subscription === undefined) return;
+    if (subscription.greeting && subscription.wildcard && !this.#greet(subscription)) return;
+    for (const name of subscription.dirty) {
+      if (!this.#mayWrite) return;
+      const resource = this.#options.store.get(kind, name);
+      if (resource === undefined) continue;
+      if (subscription.held.get(name) === resource.version || !subscription.wants(name)) {
+        subscription.dirty.delete(name);
+        continue;
+      }
+      if (kind === "secret" && !this.#borrowed.mayAnswer(name)) continue;
+      const missing = this.#missing(resource);
+      subscription.dirty.delete(name);
+      if (missing === undefined) this.#send(subscription, [resource], []);
+      else this.#hold(resource, missing);
+    }
+  }
+
+  /** The first answer. Returns whether it has been given. */
+  #greet(subscription: Subscription): boolean {
+    if (!this.#mayWrite) return false;
+    if (subscription.kind === "scope") {
+      const all = [...subscription.dirty].flatMap((name) => this.#options.store.get("scope", name) ?? []);
+      const incomplete = all.some((resource) => this.#missing(resource) !== undefined);
+      if (this.#putsOff("greeting", incomplete)) return false;
+      for (const { name } of all) subscription.dirty.delete(name);
+      this.#send(subscription, all, []);
+    } else if (subscription.dirty.size === 0) this.#send(subscription, [], []);
+    subscription.greeting = false;
+    return true;
+  }
+
+  #pumpRemovals(kind: Kind): void {
+    const subscription = this.#subscriptions.get(kind);
+    if (subscription === undefined || subscription.dirty.size === 0) return;
+    if (this.#putsOff(kind, kind !== "secret" && this.#stillReferred(kind))) return;
+    for (const name of subscription.dirty) {
+      if (!this.#mayWrite) return;
+      if (this.#options.store.get(kind, name) !== undefined) continue;
+      if (kind === "secret" && !this.#borrowed.mayAnswer(name)) continue;
+      subscription.dirty.delete(name);
+      if (subscription.held.has(name) || subscription.names.has(name)) this.#send(subscription, [], [name]);
+    }
+  }
+
+  /** Something that comes later in order, and so may refer to this kind, is not settled yet. */
+  #stillReferred(kind: Kind): boolean {
+    const later = new Set(kinds.slice(kinds.indexOf(kind) + 1));
+    if (kind === "cluster") later.delete("endpoints");
+    for (const sent of this.#unanswered.values()) if (later.has(sent.kind)) return true;
+    for (const { resources } of this.#waiting.values())
+      for (const each of resources) if (later.has(each.kind)) return true;
+    return [...later].some((each) => (this.#subscriptions.get(each)?.dirty.size ?? 0) > 0);
+  }
+
+  #send(subscription: Subscription, resources: readonly Resource[], removed: readonly string[]): void {
+    const nonce = String(++this.#nonce);
+    for (const { name, version, refreshes } of resources) {
+      if (subscription.held.has(name) && refreshes !== undefined) this.#refresh(refreshes);
+      subscription.held.set(name, version);
+    }
+    for (const name of removed) {
+      subscription.held.delete(name);
+      subscription.settled.delete(name);
+    }
+    const { kind } = subscription;
+    this.#unanswered.set(nonce, { kind, entries: [...resources, ...removed.map((name) => ({ name }))] });
+    this.sent += resources.length;
+    const encoded = resources.map((resource) => resource.encoded);
+    this.#writable = this.#options.write(
+      deltaResponse({ typeUrl: urlOf(kind), nonce, resources: encoded, removed }),
+    );
+  }
+
+  #refresh({ kind, name }: Reference): void {
+    const subscription = this.#subscriptions.get(kind);
+    if (subscription?.held.delete(name) === true) subscription.dirty.add(name);
+  }
+
+  /** The first thing that the client lacks for this resource. */
+  #missing(resource: Resource): Reference | undefined {
+    if (this.#overdue.delete(keyOf(resource))) return undefined;
+    return resource.needs.find(({ kind, name }) => {
+      const subscription = this.#subscriptions.get(kind);
+      // Scopes are asked for by the first listener only: that one waits for them by itself.
+      if (kind === "scope" && (subscription === undefined || subscription.greeting)) return false;
+      return subscription?.settled.has(name) !== true && this.#options.store.get(kind, name) !== undefined;
+    });
+  }
+
+  #hold({ kind, name }: Reference, missing: Reference): void {
+    const key = keyOf(missing);
+    const waiting = this.#waiting.get(key) ?? { since: performance.now(), resources: new Set() };
+    this.#waiting.set(key, waiting);
+    waiting.resources.add({ kind, name });
+  }
+
+  #release(kind: Kind, name: string): void {
+    const key = keyOf({ kind, name });
+    for (const waiting of this.#waiting.get(key)?.resources ?? []) {
+      this.#subscription(waiting.kind).dirty.add(waiting.name);
+    }
+    this.#waiting.delete(key);
+  }
+
+  /** Whether something has to wait on, which it does no longer than patience lasts. */
+  #putsOff(what: string, reason: boolean): boolean {
+    if (!reason) {
+      this.#putOff.delete(what);
+      return false;
+    }
+    const since = this.#putOff.get(what) ?? performance.now();
+    this.#putOff.set(what, since);
+    if (performance.now() - since <= this.#options.limits.patienceMs) return true;
+    this.#putOff.delete(what);
+    return false;
+  }
+
+  #releaseOverdue(): void {
+    const limit = performance.now() - this.#options.limits.patienceMs;
+    for (const [key, { since, resources }] of this.#waiting) {
+      if (since > limit) continue;
+      this.#waiting.delete(key);
+      for (const { kind, name } of resources) {
+        this.#overdue.add(keyOf({ kind, name }));
+        this.#subscription(kind).dirty.add(name);
+      }
+    }
+  }
+
+  #evict(): void {
+    const subscription = this.#subscriptions.get("secret");
+    if (subscription === undefined) return;
+    for (const name of this.#borrowed.excess()) {
+      if (!this.#mayWrite) return;
+      this.#borrowed.delete(name);
+      if (subscription.names.has(name)) this.#send(subscription, [], [name]);
+      subscription.forget(name);
+    }
+  }
+
+  /** Looks again later when something waits for time to pass. */
+  #wakeUp(): void {
+    clearTimeout(this.#timer);
+    const subscriptions = [...this.#subscriptions.values()];
+    const waits = subscriptions.some(
+      ({ dirty, greeting, wildcard }) => dirty.size > 0 || (greeting && wildcard),
+    );
+    if (!waits && this.#waiting.size === 0) return;
+    this.#timer = setTimeout(() => {
+      this.#releaseOverdue();
+      this.#schedule();
+    }, RETRY_MS);
+    this.#timer.unref();
+  }
+
+  #subscription(kind: Kind): Subscription {
+    const subscription = this.#subscriptions.get(kind);
+    if (subscription === undefined) throw new Error(`nobody has subscribed to ${kind}`);
+    return subscription;
+  }
+}
+
+const RETRY_MS = 100;
+
+function keyOf({ kind, name }: Reference): string {
+  return `${kind} ${name}`;
+}

@@ -1,0 +1,50 @@
+import type { BackendItem } from "../../../plan/backend.ts";
+import { type Resource, resource } from "../ads/resource.ts";
+import { cluster, loadAssignment, upstreamTls } from "../messages/cluster.ts";
+import type { Message } from "../wire/protobuf.ts";
+import { certificateName, clusterName, SYSTEM_AUTHORITIES, type Variant } from "./names.ts";
+
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** How to speak to a backend. Its endpoints are a resource of their own: they come and go without a connection being lost. */
+export function backendCluster(
+  backend: BackendItem,
+  variant: Variant,
+  clientCertificate: string | undefined,
+): Resource {
+  const name = clusterName(backend.id, variant);
+  const http2 = variant === "h2" || backend.protocol === "h2c";
+  const content = cluster({
+    name,
+    service: backend.id,
+    http: http2 ? "2" : backend.tls !== undefined && backend.protocol === "http" ? "auto" : "1",
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    transportSocket: transportSocket(backend, http2, clientCertificate),
+  });
+  return resource("cluster", name, content, { refreshes: { kind: "endpoints", name: backend.id } });
+}
+
+function transportSocket(
+  { tls, protocol }: BackendItem,
+  http2: boolean,
+  clientCertificate: string | undefined,
+): Message | undefined {
+  if (tls === undefined) return undefined;
+  const names = tls.subjectAltNames.map(({ type, value }) => ({
+    type: type === "URI" ? ("uri" as const) : ("dns" as const),
+    value,
+  }));
+  return upstreamTls({
+    sni: tls.hostname,
+    names: names.length > 0 ? names : [{ type: "dns", value: tls.hostname }],
+    authorities:
+      tls.authorities === "system" ? { secret: SYSTEM_AUTHORITIES } : { pem: tls.authorities.join("\n") },
+    clientCertificate: clientCertificate === undefined ? undefined : certificateName(clientCertificate),
+    alpn: http2 ? ["h2"] : protocol === "http" ? ["h2", "http/1.1"] : protocol === "tcp" ? [] : ["http/1.1"],
+  });
+}
+
+export function backendEndpoints({ id, endpoints }: BackendItem): Resource {
+  const content = loadAssignment(id, endpoints.length === 0 ? [] : [{ name: "", endpoints }]);
+  return resource("endpoints", id, content);
+}

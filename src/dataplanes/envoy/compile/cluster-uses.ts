@@ -1,0 +1,73 @@
+import type { ItemId } from "../../../plan/plan.ts";
+import type { Variant } from "./names.ts";
+
+/** Whatever refers to backends: a scope, or a port with stream routes. */
+export type User = { readonly port: ItemId; readonly pattern: string } | { readonly port: ItemId };
+
+interface Use {
+  readonly user: User;
+  readonly clusters: ReadonlyMap<string, { readonly backend: ItemId; readonly variant: Variant }>;
+  readonly backends: ReadonlySet<ItemId>;
+}
+
+/** Who refers to which clusters: only what is referred to exists, and a changed backend finds those that must change with it. */
+export class ClusterUses {
+  readonly #uses: Map<string, Use> = new Map();
+  readonly #users: Map<string, Set<string>> = new Map();
+  readonly #dependents: Map<ItemId, Set<string>> = new Map();
+  /** Backends that have won their first use or lost their last. */
+  readonly #changed: Set<ItemId> = new Set();
+
+  set(user: User, clusters: Use["clusters"], backends: Use["backends"]): void {
+    const key = keyOf(user);
+    const before = this.#uses.get(key);
+    for (const [name, { backend }] of clusters) {
+      if (before?.clusters.has(name) === true) continue;
+      if (add(this.#users, name, key)) this.#changed.add(backend);
+    }
+    for (const [name, { backend }] of before?.clusters ?? []) {
+      if (!clusters.has(name) && remove(this.#users, name, key)) this.#changed.add(backend);
+    }
+    for (const backend of backends) add(this.#dependents, backend, key);
+    for (const backend of before?.backends ?? [])
+      if (!backends.has(backend)) remove(this.#dependents, backend, key);
+    if (clusters.size === 0 && backends.size === 0) this.#uses.delete(key);
+    else this.#uses.set(key, { user, clusters, backends });
+  }
+
+  isUsed(cluster: string): boolean {
+    return this.#users.has(cluster);
+  }
+
+  dependents(backend: ItemId): readonly User[] {
+    return [...(this.#dependents.get(backend) ?? [])].flatMap((key) => this.#uses.get(key)?.user ?? []);
+  }
+
+  takeChanged(): readonly ItemId[] {
+    const changed = [...this.#changed];
+    this.#changed.clear();
+    return changed;
+  }
+}
+
+function keyOf(user: User): string {
+  return "pattern" in user ? `${user.port}\n${user.pattern}` : user.port;
+}
+
+/** Whether it is the first. */
+function add(map: Map<string, Set<string>>, key: string, value: string): boolean {
+  const values = map.get(key);
+  if (values !== undefined) {
+    values.add(value);
+    return false;
+  }
+  map.set(key, new Set([value]));
+  return true;
+}
+
+/** Whether it was the last. */
+function remove(map: Map<string, Set<string>>, key: string, value: string): boolean {
+  const values = map.get(key);
+  values?.delete(value);
+  return values?.size === 0 && map.delete(key);
+}

@@ -1,0 +1,39 @@
+import type { PortItem } from "../../../plan/plan.ts";
+import { type HttpShape, httpManager } from "../messages/listener.ts";
+import type { Message } from "../wire/protobuf.ts";
+import { SCOPE_HEADER, SNI_HEADER, TENANCY_FILTER } from "./names.ts";
+
+/** What clients say about themselves, or what belongs to one connection; nobody behind this proxy may believe it. */
+const removed = ["forwarded", "x-real-ip", "proxy-authorization", "proxy-authenticate"];
+
+export interface HttpOptions {
+  readonly trustedHops: number;
+  /** Absent: none is written. */
+  readonly accessLog: ((port: PortItem) => Message) | undefined;
+}
+
+/** The same for every tenant of a port, now and later: nothing in it depends on listeners, hosts or rules. */
+export function portHttpManager(port: PortItem, { trustedHops, accessLog }: HttpOptions): Message {
+  const early: HttpShape["early"][number][] = [
+    ...removed.map((name) => ({ name })),
+    { name: SCOPE_HEADER, value: `${port.port}/%REQ(:AUTHORITY)%` },
+    ...(port.protocol === "tls"
+      ? [{ name: SNI_HEADER, value: `${port.port}/%REQUESTED_SERVER_NAME%` }]
+      : [{ name: SNI_HEADER }]),
+    ...(trustedHops === 0
+      ? [
+          { name: "x-forwarded-for", value: "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%" },
+          { name: "x-forwarded-host", value: "%REQ(:AUTHORITY)%" },
+          { name: "x-forwarded-port", value: String(port.port) },
+        ]
+      : []),
+  ];
+  return httpManager({
+    statPrefix: port.protocol === "tls" ? "https" : "http",
+    early,
+    scopeHeader: SCOPE_HEADER,
+    tenancyFilter: TENANCY_FILTER,
+    trustedHops,
+    accessLog: accessLog?.(port),
+  });
+}

@@ -1,0 +1,223 @@
+/**
+ * One listener of Envoy per port. For HTTP and HTTPS it never changes, whatever tenants come and go; filter chains of their own have only
+ *
+ * - hosts of TLS listeners (passthrough, or terminated and forwarded as a stream), found by server name;
+ * - HTTPS listeners below such a chain's wildcard, which would otherwise take their names;
+ * - HTTPS listeners with TLS settings of their own.
+ */
+
+import { coversPattern as covers } from "../../../plan/hostname.ts";
+import type { ListenerItem, PortItem } from "../../../plan/plan.ts";
+import type { Rule } from "../../../plan/rule.ts";
+import { type Reference, type Resource, resource } from "../ads/resource.ts";
+import {
+  type DownstreamTlsShape,
+  downstreamTls,
+  filterChain,
+  tcpListener,
+  tcpProxy,
+  udpListener,
+  udpProxy,
+} from "../messages/listener.ts";
+import type { Message } from "../wire/protobuf.ts";
+import { type HttpOptions, portHttpManager } from "./http-listener.ts";
+import type { Model } from "./model.ts";
+import { certificateName, clusterName, WITHOUT_NAME } from "./names.ts";
+
+const DEFAULT_ALPN = ["h2", "http/1.1"];
+const STREAM_IDLE_MS = 3_600_000;
+const UDP_IDLE_MS = 60_000;
+/** A cluster that never exists: connections to it are closed. */
+const NOWHERE = "nowhere";
+
+export interface PortOptions extends HttpOptions {
+  readonly bind: (port: PortItem) => { readonly address: string; readonly port: number };
+}
+
+export interface CompiledPort {
+  readonly resource: Resource;
+  readonly clusters: ReadonlySet<string>;
+  readonly backends: ReadonlySet<string>;
+}
+
+export function compilePort(model: Model, port: PortItem, options: PortOptions): CompiledPort {
+  const streams = new Streams(model, port);
+  const { address, port: number } = options.bind(port);
+  const at = { name: port.id, address, port: number };
+  const content =
+    port.protocol === "udp"
+      ? udpListener(at, udpProxy(streams.udpCluster(), UDP_IDLE_MS))
+      : tcpListener({
+          ...at,
+          chains: chainsOf(model, port, options, streams),
+          inspectsTls: port.protocol === "tls",
+        });
+  return {
+    resource: resource("listener", port.id, content, { needs: streams.needs() }),
+    clusters: streams.clusters,
+    backends: streams.backends,
+  };
+}
+
+function chainsOf(model: Model, port: PortItem, options: PortOptions, streams: Streams): readonly Message[] {
+  if (port.protocol === "http") {
+    const filter = portHttpManager(port, options);
+    return [filterChain({ name: "http", serverNames: [], tls: false, filter })];
+  }
+  if (port.protocol === "tcp") {
+    return [filterChain({ name: "tcp", serverNames: [], tls: false, filter: streams.tcpFilter() })];
+  }
+  const chains = streams.tlsChains();
+  const patterns = chains.map(({ pattern }) => pattern);
+  const manager = portHttpManager(port, options);
+  const own = [...model.httpListeners(port.id)]
+    .filter((listener) => needsChain(listener, patterns))
+    .sort(byId);
+  return [
+    ...(patterns.includes("")
+      ? []
+      : [
+          filterChain({
+            name: "https",
+            serverNames: [],
+            tls: true,
+            transportSocket: httpsSocket(port, undefined),
+            filter: manager,
+          }),
+        ]),
+    ...chains.map(({ chain }) => chain),
+    ...own.map((listener) =>
+      filterChain({
+        name: listener.id,
+        serverNames: listener.hostname === "" ? [] : [listener.hostname],
+        tls: true,
+        transportSocket: httpsSocket(port, listener),
+        filter: manager,
+      }),
+    ),
+  ];
+}
+
+/** A listener for every name cannot have a chain beside the shared one: it keeps the port's settings. */
+function needsChain({ hostname, tls }: ListenerItem, patterns: readonly string[]): boolean {
+  if (hostname === "") return false;
+  if (patterns.some((pattern) => covers(pattern, hostname))) return true;
+  return tls?.minVersion !== undefined || tls?.maxVersion !== undefined || tls?.alpn !== undefined;
+}
+
+function httpsSocket(port: PortItem, listener: ListenerItem | undefined): Message {
+  const { clientValidation } = port;
+  const clients: DownstreamTlsShape["clients"] =
+    clientValidation === undefined
+      ? undefined
+      : {
+          required: clientValidation.mode === "AllowValidOnly",
+          authorities: clientValidation.authorities.join("\n"),
+        };
+  return downstreamTls({
+    certificates: { bySni: { withoutName: WITHOUT_NAME } },
+    alpn: listener?.tls?.alpn ?? DEFAULT_ALPN,
+    minVersion: listener?.tls?.minVersion,
+    maxVersion: listener?.tls?.maxVersion,
+    clients,
+  });
+}
+
+/** The stream routes of one port, and what they refer to. */
+class Streams {
+  readonly clusters: Set<string> = new Set();
+  readonly backends: Set<string> = new Set();
+  readonly #model: Model;
+  readonly #port: PortItem;
+
+  constructor(model: Model, port: PortItem) {
+    this.#model = model;
+    this.#port = port;
+  }
+
+  needs(): readonly Reference[] {
+    return [...this.clusters].flatMap((name): Reference[] => [
+      { kind: "cluster", name },
+      { kind: "endpoints", name },
+    ]);
+  }
+
+  /** Every name that belongs to a TLS listener has a chain; one without a route closes. */
+  tlsChains(): readonly { readonly pattern: string; readonly chain: Message }[] {
+    const chains: { readonly pattern: string; readonly chain: Message }[] = [];
+    for (const listener of [...this.#model.streamListeners(this.#port.id)].sort(byId)) {
+      const patterns = new Set([listener.hostname]);
+      for (const { hostname } of this.#model.hosts(listener.id)) {
+        if (this.#model.owner(this.#port.id, hostname)?.id === listener.id) patterns.add(hostname);
+      }
+      for (const pattern of [...patterns].sort()) {
+        const chain = filterChain({
+          name: `${listener.id} ${pattern}`,
+          serverNames: pattern === "" ? [] : [pattern],
+          tls: true,
+          transportSocket: terminating(listener),
+          filter: this.#filter(this.#ruleOf(listener, pattern)),
+        });
+        chains.push({ pattern, chain });
+      }
+    }
+    return chains;
+  }
+
+  tcpFilter(): Message {
+    return this.#filter(this.#onlyRule());
+  }
+
+  udpCluster(): string {
+    const [first] = this.#targets(this.#onlyRule());
+    return first?.name ?? NOWHERE;
+  }
+
+  #onlyRule(): Rule | undefined {
+    const [listener] = [...this.#model.streamListeners(this.#port.id)].sort(byId);
+    return listener === undefined ? undefined : this.#ruleOf(listener, "");
+  }
+
+  #ruleOf(listener: ListenerItem, pattern: string): Rule | undefined {
+    for (const host of this.#model.hostsCovering(listener.id, pattern)) {
+      if (host.rules.length > 0) return host.rules[0];
+    }
+    return undefined;
+  }
+
+  #filter(rule: Rule | undefined): Message {
+    const targets = this.#targets(rule);
+    return tcpProxy({
+      clusters: targets.length === 0 ? [{ name: NOWHERE, weight: 1 }] : targets,
+      idleTimeoutMs: STREAM_IDLE_MS,
+    });
+  }
+
+  #targets(rule: Rule | undefined): readonly { readonly name: string; readonly weight: number }[] {
+    if (rule?.action.type !== "forward") return [];
+    return rule.action.backends
+      .filter(({ weight }) => weight > 0)
+      .map(({ backend: id, weight }) => {
+        if (id !== undefined) this.backends.add(id);
+        const backend = id === undefined ? undefined : this.#model.get("backend", id);
+        if (backend === undefined || backend.refused !== undefined) return { name: NOWHERE, weight };
+        const name = clusterName(backend.id, "plain");
+        this.clusters.add(name);
+        return { name, weight };
+      });
+  }
+}
+
+function terminating({ tls }: ListenerItem): Message | undefined {
+  if (tls?.mode !== "Terminate") return undefined;
+  return downstreamTls({
+    certificates: { secrets: tls.certificates.map(certificateName) },
+    alpn: tls.alpn ?? [],
+    minVersion: tls.minVersion,
+    maxVersion: tls.maxVersion,
+  });
+}
+
+function byId(a: { readonly id: string }, b: { readonly id: string }): number {
+  return a.id < b.id ? -1 : 1;
+}

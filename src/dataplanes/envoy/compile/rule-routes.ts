@@ -1,0 +1,224 @@
+/**
+ * One rule of the plan as routes of Envoy.
+ *
+ * A rule with several backends stands once per backend: each of these routes takes requests up to its share of a number that Envoy draws once
+ * per request. So every backend has its own filters and rewrites, and a share that cannot be served is a route that answers 500.
+ */
+
+import { prefixElements } from "../../../matching/request-match.ts";
+import type { BackendItem } from "../../../plan/backend.ts";
+import { isWildcard } from "../../../plan/hostname.ts";
+import type { ItemId, PortItem } from "../../../plan/plan.ts";
+import type {
+  Filters,
+  ForwardAction,
+  Mirror,
+  RedirectAction,
+  RequestMatch,
+  Rule,
+  WeightedBackend,
+} from "../../../plan/rule.ts";
+import { MILLION } from "../messages/core.ts";
+import { CORS_FILTER } from "../messages/listener.ts";
+import {
+  forward,
+  headerMatch,
+  mirrorPolicy,
+  queryMatch,
+  type RouteActionShape,
+  redirect,
+  retryPolicy,
+  route,
+  routeMatch,
+} from "../messages/route.ts";
+import type { Message } from "../wire/protobuf.ts";
+import { corsPolicy } from "./cors.ts";
+import { headerChanges } from "./header-edits.ts";
+import { clusterName, type Variant } from "./names.ts";
+import { fullPath, pathSubstitution } from "./path-edits.ts";
+
+export interface RuleContext {
+  readonly port: PortItem;
+  /** The pattern of the scope: the host of a redirect that names none, if it is exact. */
+  readonly scope: string;
+  /** The pattern of the host that the rule belongs to; never narrower than the scope's. */
+  readonly hostname: string;
+  readonly listener: ItemId;
+  readonly backend: (id: ItemId) => BackendItem | undefined;
+  /** Told of every cluster that a route refers to. */
+  readonly uses: (backend: ItemId, variant: Variant) => void;
+  /** Told of every backend that decides what a route looks like. */
+  readonly dependsOn: (backend: ItemId) => void;
+}
+
+/** Failed connections go on to another endpoint: nothing of the request has been sent. */
+export const defaultRetry: Message = retryPolicy({
+  on: "connect-failure,refused-stream",
+  retries: 2,
+  codes: [],
+});
+
+export function ruleRoutes(rule: Rule, context: RuleContext): readonly Message[] {
+  const { action, match } = rule;
+  const name = routeName(rule, context);
+  const whole = (shape: RouteActionShape, more: object = {}): Message =>
+    route({ name, match: matchOf(match), action: shape, ...more });
+  switch (action.type) {
+    case "respond":
+      return [whole({ type: "respond", status: action.status })];
+    case "redirect": {
+      const shape = redirectOf(action, match, context);
+      const responseHeaders = headerChanges(action.filters.responseHeaders).changes;
+      return [
+        whole(shape === undefined ? BROKEN : { type: "redirect", message: shape }, {
+          responseHeaders,
+          ...perFilter(action.filters),
+        }),
+      ];
+    }
+    case "forward":
+      // Authorisation by another service is not served here, and what it protects must not be open.
+      if (action.filters.externalAuth !== undefined) return [whole(BROKEN)];
+      return shares(action).map(({ backend, upTo }) =>
+        shareRoute({ rule, action, backend, name, match: matchOf(match, upTo) }, context),
+      );
+  }
+}
+
+const BROKEN: RouteActionShape = { type: "respond", status: 500 };
+
+interface Share {
+  /** Undefined: nothing has any weight. */
+  readonly backend: WeightedBackend | undefined;
+  readonly upTo: number | undefined;
+}
+
+function shares(action: ForwardAction): readonly Share[] {
+  const chosen = action.backends.filter(({ weight }) => weight > 0);
+  const sum = chosen.reduce((total, { weight }) => total + weight, 0);
+  if (sum === 0) return [{ backend: undefined, upTo: undefined }];
+  let until = 0;
+  return chosen.map((backend, index): Share => {
+    until += backend.weight;
+    const last = index === chosen.length - 1;
+    return { backend, upTo: last ? undefined : Math.round((until * MILLION) / sum) };
+  });
+}
+
+interface ShareParts {
+  readonly rule: Rule;
+  readonly action: ForwardAction;
+  readonly backend: WeightedBackend | undefined;
+  readonly name: string;
+  readonly match: Message;
+}
+
+function shareRoute({ rule, action, backend, name, match }: ShareParts, context: RuleContext): Message {
+  const id = backend?.backend;
+  if (id !== undefined) context.dependsOn(id);
+  if (backend === undefined || id === undefined || context.backend(id)?.refused !== undefined) {
+    return route({ name, match, action: BROKEN });
+  }
+  const variant = rule.origin.kind === "GRPCRoute" ? "h2" : "plain";
+  context.uses(id, variant);
+  const { filters, timeouts, retry } = action;
+  const request = headerChanges(filters.requestHeaders, backend.filters.requestHeaders);
+  const pathEdit = backend.filters.rewrite?.path ?? filters.rewrite?.path;
+  const message = forward({
+    cluster: clusterName(id, variant),
+    timeoutMs: timeouts.requestMs ?? 0,
+    hostRewrite: backend.filters.rewrite?.hostname ?? filters.rewrite?.hostname ?? request.host,
+    pathRewrite: pathEdit === undefined ? undefined : pathSubstitution(pathEdit, rule.match.path),
+    retry:
+      retry === undefined && timeouts.backendRequestMs === undefined
+        ? undefined
+        : retryPolicy({
+            on:
+              retry === undefined
+                ? "connect-failure,refused-stream"
+                : "connect-failure,refused-stream,reset,retriable-status-codes",
+            retries: retry?.attempts ?? 2,
+            perTryTimeoutMs: timeouts.backendRequestMs,
+            codes: retry?.codes ?? [],
+            backoffMs: retry?.backoffMs,
+          }),
+    mirrors: [...(filters.mirrors ?? []), ...(backend.filters.mirrors ?? [])].flatMap((mirror) =>
+      mirrorOf(mirror, context),
+    ),
+  });
+  return route({
+    name,
+    match,
+    action: { type: "forward", message },
+    requestHeaders: request.changes,
+    responseHeaders: headerChanges(filters.responseHeaders, backend.filters.responseHeaders).changes,
+    ...perFilter({ ...filters, ...backend.filters }),
+  });
+}
+
+function mirrorOf({ backend, numerator, denominator }: Mirror, context: RuleContext): readonly Message[] {
+  if (backend === undefined) return [];
+  context.dependsOn(backend);
+  if (context.backend(backend)?.refused !== undefined) return [];
+  context.uses(backend, "plain");
+  const share = denominator === 0 ? 0 : Math.round((numerator * MILLION) / denominator);
+  return [mirrorPolicy(clusterName(backend, "plain"), Math.min(share, MILLION))];
+}
+
+function perFilter({ cors }: Filters): { readonly perFilter?: readonly (readonly [string, Message])[] } {
+  return cors === undefined ? {} : { perFilter: [[CORS_FILTER, corsPolicy(cors)]] };
+}
+
+function matchOf({ path, method, headers, query }: RequestMatch, share?: number): Message {
+  return routeMatch({
+    path: pathOf(path),
+    headers: [
+      ...(method === undefined ? [] : [headerMatch({ name: ":method", type: "exact", value: method })]),
+      ...headers.map(headerMatch),
+    ],
+    query: query.map(queryMatch),
+    ...(share === undefined ? {} : { share }),
+  });
+}
+
+function pathOf(path: RequestMatch["path"]): Parameters<typeof routeMatch>[0]["path"] {
+  if (path === undefined) return { type: "any", value: "" };
+  if (path.type !== "prefix") return path;
+  const elements = prefixElements(path.value);
+  return elements === "" ? { type: "prefix", value: "/" } : { type: "elements", value: elements };
+}
+
+function redirectOf(
+  action: RedirectAction,
+  { path }: RequestMatch,
+  context: RuleContext,
+): Message | undefined {
+  const { port, scope } = context;
+  const scheme = action.scheme ?? (port.protocol === "http" ? "http" : "https");
+  const wanted =
+    action.port ?? (action.scheme === undefined ? undefined : wellKnownPort(scheme)) ?? port.port;
+  const exact = scope === "" || isWildcard(scope) ? undefined : scope;
+  return redirect({
+    scheme,
+    host: action.hostname ?? exact,
+    port: wanted === wellKnownPort(scheme) ? undefined : wanted,
+    path:
+      action.path === undefined
+        ? undefined
+        : action.path.type === "full"
+          ? { full: fullPath(action.path) }
+          : pathSubstitution(action.path, path),
+    status: action.statusCode,
+  });
+}
+
+function wellKnownPort(scheme: string): number | undefined {
+  if (scheme === "http") return 80;
+  return scheme === "https" ? 443 : undefined;
+}
+
+/** What access logs say about a request: listener, hostname pattern, and where the rule stands. */
+export function routeName({ origin }: Rule, { listener, hostname }: RuleContext): string {
+  const { kind, namespace, name, rule, match } = origin;
+  return [listener, hostname === "" ? "*" : hostname, kind, namespace, name, rule, match].join(" ");
+}

@@ -1,0 +1,87 @@
+/**
+ * Secrets by name: the certificate of the most specific HTTPS listener for a server name, or what configuration names itself.
+ *
+ * A listener with several certificates shows the first that carries the name, else its first.
+ */
+
+import { rootCertificates } from "node:tls";
+import { normalizeName } from "../../../matching/authority.ts";
+import type { CertificateItem } from "../../../plan/certificate.ts";
+import { compareSpecificity, matchesName } from "../../../plan/hostname.ts";
+import type { ItemId, ListenerItem, PortItem } from "../../../plan/plan.ts";
+import { type Resource, resource } from "../ads/resource.ts";
+import type { SecretFinder } from "../ads/resource-store.ts";
+import { authoritiesSecret, certificateSecret, tlsCertificate } from "../messages/secret.ts";
+import type { Message } from "../wire/protobuf.ts";
+import type { Model } from "./model.ts";
+import { certificateName, isSpeakable, SYSTEM_AUTHORITIES, WITHOUT_NAME } from "./names.ts";
+
+export class Secrets implements SecretFinder {
+  readonly #model: Model;
+  /** Whether a certificate may be shown at all. */
+  readonly #isUsable: (id: ItemId) => boolean;
+  readonly #ids: Map<string, ItemId> = new Map();
+  readonly #encoded: Map<ItemId, Message> = new Map();
+  #system: Resource | undefined;
+
+  constructor(model: Model, isUsable: (id: ItemId) => boolean) {
+    this.#model = model;
+    this.#isUsable = isUsable;
+  }
+
+  set(certificate: CertificateItem): void {
+    this.#ids.set(certificateName(certificate.id), certificate.id);
+    this.#encoded.set(certificate.id, tlsCertificate(certificate.chain, certificate.key.reveal()));
+  }
+
+  delete(id: ItemId): void {
+    this.#ids.delete(certificateName(id));
+    this.#encoded.delete(id);
+  }
+
+  isConfigured(name: string): boolean {
+    if (!isSpeakable(name)) return true;
+    for (const port of this.#tlsPorts()) {
+      if (this.#model.listenerFor(port.id, name)?.hostname === name) return true;
+    }
+    return false;
+  }
+
+  find(name: string): Resource | undefined {
+    if (name === SYSTEM_AUTHORITIES) return this.#systemAuthorities();
+    const id = this.#ids.get(name) ?? this.#shownFor(name);
+    const certificate = id === undefined || !this.#isUsable(id) ? undefined : this.#encoded.get(id);
+    if (certificate === undefined) return undefined;
+    return resource("secret", name, certificateSecret(name, certificate));
+  }
+
+  /** The certificate that a server name gets to see. */
+  #shownFor(name: string): ItemId | undefined {
+    if (name !== WITHOUT_NAME && (!isSpeakable(name) || name.includes("*"))) return undefined;
+    const wanted = name === WITHOUT_NAME ? undefined : normalizeName(name);
+    let best: ListenerItem | undefined;
+    for (const port of this.#tlsPorts()) {
+      const listener = this.#model.listenerFor(port.id, wanted);
+      if (listener?.protocol !== "HTTPS") continue;
+      if (best === undefined || compareSpecificity(listener.hostname, best.hostname) < 0) best = listener;
+    }
+    const usable = best?.tls?.certificates.filter((id) => this.#isUsable(id)) ?? [];
+    return usable.find((id) => wanted !== undefined && this.#carries(id, wanted)) ?? usable[0];
+  }
+
+  #carries(id: ItemId, name: string): boolean {
+    return this.#model.get("certificate", id)?.names.some((pattern) => matchesName(pattern, name)) === true;
+  }
+
+  #tlsPorts(): readonly PortItem[] {
+    return [...this.#model.ports()]
+      .filter(({ protocol }) => protocol === "tls")
+      .sort((a, b) => a.port - b.port);
+  }
+
+  #systemAuthorities(): Resource {
+    const pem = rootCertificates.join("\n");
+    this.#system ??= resource("secret", SYSTEM_AUTHORITIES, authoritiesSecret(SYSTEM_AUTHORITIES, pem));
+    return this.#system;
+  }
+}

@@ -1,0 +1,238 @@
+/**
+ * Envoy as a data plane: the plan becomes resources, Envoys ask for them, and their answers become reports. Every Gateway has resources and
+ * Envoys of its own.
+ */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import type { ServerHttp2Session } from "node:http2";
+import type { ListenOptions } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ItemId, PlanDelta, PlanItem, PortItem } from "../../plan/plan.ts";
+import type { CloseOptions, DataPlane, ItemReport } from "../dataplane.ts";
+import { accessLog, type RequestRecord, readAccessLog } from "./access-log.ts";
+import { AdsServer, type EnvoyNode, type Replica } from "./ads/ads-server.ts";
+import { type Answer, defaultStreamLimits, type StreamLimits } from "./ads/ads-stream.ts";
+import { envoyFeatures } from "./features.ts";
+import { GatewayConfig } from "./gateway-config.ts";
+import { EnvoyProcess } from "./process/envoy-process.ts";
+
+export interface EnvoyOptions {
+  readonly bind: {
+    readonly address: string;
+    /** Where a Gateway's port is really opened; by default where it says. */
+    readonly portMap?: (port: number) => number;
+  };
+  /** Proxies in front whose X-Forwarded-* headers are believed; 0 believes nobody. */
+  readonly trustedHops?: number;
+  readonly limits?: Partial<StreamLimits>;
+  /** How long a cluster outlives its last route. */
+  readonly lingerMs?: number;
+  /** Envoys that this process starts itself, one for each Gateway. Absent: they come from elsewhere. */
+  readonly supervise?: SuperviseOptions;
+  /** Where Envoys from elsewhere connect, and which Gateway each is for. */
+  readonly serve?: {
+    readonly listen: ListenOptions;
+    readonly gatewayOf: (node: EnvoyNode, session: ServerHttp2Session | undefined) => string | undefined;
+  };
+  /** Called once per request of Envoys that this process supervises. */
+  readonly onRequestEnd?: (record: RequestRecord) => void;
+  readonly onLog?: (line: string) => void;
+  readonly signal?: AbortSignal;
+}
+
+export interface SuperviseOptions {
+  readonly binary: string;
+  readonly concurrency?: number;
+  readonly maxConnections?: number;
+  readonly drainSeconds?: number;
+  readonly extraArguments?: readonly string[];
+}
+
+const DEFAULT_GRACE_MS = 10_000;
+const SETTLE_POLL_MS = 5;
+const RETRY_PORT_MS = 500;
+
+export class EnvoyDataPlane implements DataPlane {
+  readonly features: ReadonlySet<string> = envoyFeatures;
+  readonly #options: EnvoyOptions;
+  readonly #gateways: Map<string, GatewayConfig> = new Map();
+  readonly #gatewayOf: Map<ItemId, string> = new Map();
+  readonly #processes: Map<string, EnvoyProcess> = new Map();
+  readonly #servers: readonly AdsServer[];
+  readonly #directory: string | undefined;
+  readonly #ready: Promise<unknown>;
+  readonly #timers: Set<NodeJS.Timeout> = new Set();
+  #handler: ((reports: readonly ItemReport[]) => void) | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(options: EnvoyOptions) {
+    this.#options = options;
+    const servers: { readonly server: AdsServer; readonly listen: ListenOptions }[] = [];
+    if (options.supervise !== undefined) {
+      this.#directory = mkdtempSync(join(tmpdir(), "mergeway-envoy-"));
+      // The socket lies in a folder that only this user may enter; the name of the process says which Gateway it is for.
+      const server = this.#server(({ cluster }) => (this.#processes.has(cluster) ? cluster : undefined));
+      servers.push({ server, listen: { path: join(this.#directory, "ads") } });
+    }
+    if (options.serve !== undefined) {
+      servers.push({ server: this.#server(options.serve.gatewayOf), listen: options.serve.listen });
+    }
+    this.#servers = servers.map(({ server }) => server);
+    this.#ready = Promise.all(servers.map(({ server, listen }) => server.listen(listen)));
+    options.signal?.addEventListener("abort", () => void this.close({ graceMs: 0 }), { once: true });
+  }
+
+  /** Every connected Envoy has everything that it wants, and has said so. */
+  get settled(): boolean {
+    const replicas = this.replicas;
+    return replicas.length >= this.#processes.size && replicas.every(({ stream }) => stream.settled);
+  }
+
+  /** Waits for that. Everything applied before is then served, also what no report tells of. */
+  async settle(): Promise<void> {
+    while (!this.settled && this.#closed === undefined) {
+      await new Promise((resolve) => setTimeout(resolve, SETTLE_POLL_MS));
+    }
+  }
+
+  get replicas(): readonly Replica[] {
+    return this.#servers.flatMap((server) => [...server.replicas]);
+  }
+
+  apply(delta: PlanDelta): void {
+    if (this.#closed !== undefined) return;
+    for (const [gateway, part] of this.#parted(delta)) {
+      const config = this.#config(gateway);
+      config.apply(part);
+      if (config.isEmpty) this.#release(gateway, config);
+      else this.#supervise(gateway);
+    }
+  }
+
+  onReport(handler: (reports: readonly ItemReport[]) => void): void {
+    this.#handler = handler;
+    for (const config of this.#gateways.values()) config.fates.onReport(handler);
+  }
+
+  close({ graceMs = DEFAULT_GRACE_MS }: CloseOptions = {}): Promise<void> {
+    this.#closed ??= this.#close(graceMs);
+    return this.#closed;
+  }
+
+  /** Cuts all streams, as a restart of the controller would. */
+  disconnect(): void {
+    for (const server of this.#servers) server.disconnect();
+  }
+
+  process(gateway: string): EnvoyProcess | undefined {
+    return this.#processes.get(gateway);
+  }
+
+  async #close(graceMs: number): Promise<void> {
+    for (const timer of this.#timers) clearTimeout(timer);
+    await Promise.all([...this.#processes.values()].map((process) => process.close(graceMs)));
+    await this.#ready.catch(() => undefined);
+    await Promise.all(this.#servers.map((server) => server.close()));
+    for (const config of this.#gateways.values()) config.close();
+    if (this.#directory !== undefined) rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  /** Items by their Gateway; one that moves is removed from where it was. */
+  #parted(delta: PlanDelta): Map<string, { upserts: PlanItem[]; removes: ItemId[] }> {
+    const parts = new Map<string, { upserts: PlanItem[]; removes: ItemId[] }>();
+    const part = (gateway: string): { upserts: PlanItem[]; removes: ItemId[] } => {
+      const found = parts.get(gateway) ?? { upserts: [], removes: [] };
+      parts.set(gateway, found);
+      return found;
+    };
+    const leave = (id: ItemId): void => {
+      const gateway = this.#gatewayOf.get(id);
+      if (gateway !== undefined) part(gateway).removes.push(id);
+      this.#gatewayOf.delete(id);
+    };
+    for (const id of delta.removes) leave(id);
+    for (const item of delta.upserts) {
+      const before = this.#gatewayOf.get(item.id);
+      if (before !== undefined && before !== item.gateway) leave(item.id);
+      this.#gatewayOf.set(item.id, item.gateway);
+      part(item.gateway).upserts.push(item);
+    }
+    return parts;
+  }
+
+  #config(gateway: string): GatewayConfig {
+    const known = this.#gateways.get(gateway);
+    if (known !== undefined) return known;
+    const { bind, trustedHops = 0, lingerMs = 5_000 } = this.#options;
+    const config = new GatewayConfig({
+      bind: ({ port }: PortItem) => ({ address: bind.address, port: bind.portMap?.(port) ?? port }),
+      trustedHops,
+      accessLog: this.#options.onRequestEnd === undefined ? undefined : accessLog,
+      lingerMs,
+    });
+    if (this.#handler !== undefined) config.fates.onReport(this.#handler);
+    this.#gateways.set(gateway, config);
+    return config;
+  }
+
+  #release(gateway: string, config: GatewayConfig): void {
+    void this.#processes.get(gateway)?.close(DEFAULT_GRACE_MS);
+    this.#processes.delete(gateway);
+    this.#gateways.delete(gateway);
+    config.close();
+  }
+
+  #supervise(gateway: string): void {
+    const { supervise, onRequestEnd, onLog = () => {} } = this.#options;
+    if (supervise === undefined || this.#directory === undefined || this.#processes.has(gateway)) return;
+    const process = new EnvoyProcess({
+      binary: supervise.binary,
+      directory: this.#directory,
+      name: `envoy-${this.#processes.size}-${Date.now().toString(36)}`,
+      gateway,
+      serverPath: join(this.#directory, "ads"),
+      concurrency: supervise.concurrency,
+      maxConnections: supervise.maxConnections ?? 20_000,
+      drainSeconds: supervise.drainSeconds ?? 30,
+      extraArguments: supervise.extraArguments ?? [],
+      onLine: (line) => {
+        const record = onRequestEnd === undefined ? undefined : readAccessLog(line);
+        if (record !== undefined) onRequestEnd?.(record);
+      },
+      onLog,
+      onExit: onLog,
+    });
+    this.#processes.set(gateway, process);
+  }
+
+  #server(gatewayOf: NonNullable<EnvoyOptions["serve"]>["gatewayOf"]): AdsServer {
+    return new AdsServer({
+      gatewayOf,
+      storeOf: (gateway) => this.#config(gateway).store,
+      limits: { ...defaultStreamLimits, ...this.#options.limits },
+      onAnswer: (replica, answer) => this.#onAnswer(replica, answer),
+      onReplicas: () => {},
+    });
+  }
+
+  #onAnswer({ gateway, stream }: Replica, answer: Answer): void {
+    const config = this.#gateways.get(gateway);
+    const { kind, name, version, problem } = answer;
+    if (config?.store.get(kind, name)?.version !== version) return;
+    if (problem !== undefined) this.#options.onLog?.(`refused ${kind} ${name}: ${problem}`);
+    config.fates.answered(answer);
+    if (kind === "listener" && problem !== undefined) {
+      // Whoever has the port may let go of it.
+      const timer = setTimeout(() => {
+        this.#timers.delete(timer);
+        stream.retry(kind, name);
+      }, RETRY_PORT_MS);
+      this.#timers.add(timer.unref());
+    }
+  }
+}
+
+export function createEnvoyDataPlane(options: EnvoyOptions): EnvoyDataPlane {
+  return new EnvoyDataPlane(options);
+}

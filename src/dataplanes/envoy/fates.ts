@@ -1,0 +1,252 @@
+/**
+ * What became of ports, listeners and certificates of one Gateway, as its Envoys answer. Every upsert is answered by a report, and so is
+ * every later change.
+ *
+ * - A certificate is programmed when nothing in it would be refused; one that an Envoy refuses all the same is rejected.
+ * - A port is programmed when an Envoy has taken its listener.
+ * - A listener shares its port's fate; beside that it is programmed when an Envoy has taken all of its scopes (and the table of wildcards, if
+ *   it has any), and rejected as soon as one of them is refused. One that terminates TLS also needs a good certificate.
+ */
+
+import type { ItemId, ListenerItem, PlanDelta } from "../../plan/plan.ts";
+import type { ItemReport } from "../dataplane.ts";
+import type { Answer } from "./ads/ads-stream.ts";
+import { certificateProblem } from "./compile/certificates.ts";
+import { isHttp, type Model } from "./compile/model.ts";
+
+/** Checking thousands of certificates must not stop everything else. */
+const CERTIFICATES_PER_TURN = 16;
+const TABLE = "";
+
+interface PortFate {
+  /** Undefined: not answered for yet. */
+  readonly problem?: string | undefined;
+}
+
+interface ListenerFate {
+  readonly pending: Set<string>;
+  readonly refused: Map<string, string>;
+}
+
+export class Fates {
+  readonly #model: Model;
+  readonly #ports: Map<ItemId, PortFate> = new Map();
+  readonly #listeners: Map<ItemId, ListenerFate> = new Map();
+  /** Which listener a scope belongs to. */
+  readonly #scopes: Map<string, ItemId> = new Map();
+  readonly #awaitTable: Set<ItemId> = new Set();
+  readonly #certificates: Map<ItemId, { readonly problem: string | undefined }> = new Map();
+  readonly #unchecked: Set<ItemId> = new Set();
+  readonly #usersOf: (certificate: ItemId) => Iterable<ItemId>;
+  readonly #changed: Set<ItemId> = new Set();
+  readonly #reported: Map<ItemId, ItemReport> = new Map();
+  #handler: ((reports: readonly ItemReport[]) => void) | undefined;
+  #scheduled = false;
+
+  constructor(model: Model, usersOf: (certificate: ItemId) => Iterable<ItemId>) {
+    this.#model = model;
+    this.#usersOf = usersOf;
+  }
+
+  onReport(handler: (reports: readonly ItemReport[]) => void): void {
+    this.#handler = handler;
+    if (this.#reported.size > 0) handler([...this.#reported.values()]);
+  }
+
+  /** After the delta has been compiled. */
+  applied(delta: PlanDelta): void {
+    for (const id of delta.removes) {
+      for (const known of [this.#ports, this.#listeners, this.#certificates, this.#reported])
+        known.delete(id);
+      for (const known of [this.#unchecked, this.#changed, this.#awaitTable]) known.delete(id);
+    }
+    for (const item of delta.upserts) {
+      this.#reported.delete(item.id);
+      if (item.type === "certificate") {
+        this.#certificates.delete(item.id);
+        this.#unchecked.add(item.id);
+      } else if (item.type === "listener") this.#changed.add(item.id);
+      else if (item.type === "port") this.#portTouched(item.id);
+    }
+    this.#schedule();
+  }
+
+  scopeChanged(scope: string, listener: ItemId): void {
+    const before = this.#scopes.get(scope);
+    if (before !== undefined && before !== listener) this.scopeRemoved(scope);
+    this.#scopes.set(scope, listener);
+    const fate = this.#listener(listener);
+    fate.pending.add(scope);
+    fate.refused.delete(scope);
+  }
+
+  scopeRemoved(scope: string): void {
+    const listener = this.#scopes.get(scope);
+    this.#scopes.delete(scope);
+    const fate = listener === undefined ? undefined : this.#listeners.get(listener);
+    fate?.pending.delete(scope);
+    fate?.refused.delete(scope);
+    if (listener !== undefined) this.#change(listener);
+  }
+
+  /** The listener is in the table of wildcards now, which has to be taken again. */
+  tableChanged(listener: ItemId): void {
+    this.#listener(listener).pending.add(TABLE);
+    this.#awaitTable.add(listener);
+  }
+
+  portChanged(port: ItemId): void {
+    this.#ports.delete(port);
+  }
+
+  /** The answer of an Envoy for the current version of a resource. */
+  answered({ kind, name, problem }: Answer): void {
+    if (kind === "listener") {
+      // What an Envoy has taken stays taken when another has trouble with it, but the trouble is told.
+      this.#ports.set(name, { problem });
+      this.#portTouched(name);
+    } else if (kind === "scope") {
+      const listener = this.#scopes.get(name);
+      if (listener === undefined) return;
+      const fate = this.#listener(listener);
+      fate.pending.delete(name);
+      if (problem === undefined) fate.refused.delete(name);
+      else fate.refused.set(name, problem);
+      this.#change(listener);
+    } else if (kind === "extension") {
+      for (const listener of this.#awaitTable) {
+        const fate = this.#listener(listener);
+        fate.pending.delete(TABLE);
+        if (problem === undefined) fate.refused.delete(TABLE);
+        else fate.refused.set(TABLE, problem);
+        this.#change(listener);
+      }
+      this.#awaitTable.clear();
+    }
+    this.#schedule();
+  }
+
+  /** Checked now if it has not been. */
+  certificateProblem(id: ItemId): string | undefined {
+    const item = this.#model.get("certificate", id);
+    if (item === undefined) return "there is no such certificate";
+    const known = this.#certificates.get(id) ?? { problem: certificateProblem(item) };
+    this.#certificates.set(id, known);
+    return known.problem;
+  }
+
+  certificateRefused(id: ItemId, problem: string): void {
+    this.#certificates.set(id, { problem });
+    this.#certificateChanged(id);
+    this.#schedule();
+  }
+
+  #listener(id: ItemId): ListenerFate {
+    const fate = this.#listeners.get(id) ?? { pending: new Set(), refused: new Map() };
+    this.#listeners.set(id, fate);
+    return fate;
+  }
+
+  #portTouched(port: ItemId): void {
+    this.#change(port);
+    for (const { id } of this.#model.httpListeners(port)) this.#change(id);
+    for (const { id } of this.#model.streamListeners(port)) this.#change(id);
+  }
+
+  #certificateChanged(id: ItemId): void {
+    this.#change(id);
+    for (const listener of this.#usersOf(id)) this.#change(listener);
+  }
+
+  #change(id: ItemId): void {
+    this.#changed.add(id);
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || (this.#changed.size === 0 && this.#unchecked.size === 0)) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#checkSome();
+      this.#report();
+      this.#schedule();
+    });
+  }
+
+  #checkSome(): void {
+    let left = CERTIFICATES_PER_TURN;
+    for (const id of this.#unchecked) {
+      if (left-- === 0) return;
+      this.#unchecked.delete(id);
+      this.certificateProblem(id);
+      this.#certificateChanged(id);
+    }
+  }
+
+  #report(): void {
+    const reports: ItemReport[] = [];
+    for (const id of this.#changed) {
+      const report = this.#reportOf(id);
+      const before = this.#reported.get(id);
+      if (report === undefined || (before !== undefined && sameReport(before, report))) continue;
+      this.#reported.set(id, report);
+      reports.push(report);
+    }
+    this.#changed.clear();
+    if (reports.length > 0) this.#handler?.(reports);
+  }
+
+  /** Undefined while the fate is not known yet. */
+  #reportOf(id: ItemId): ItemReport | undefined {
+    const item = this.#model.item(id);
+    switch (item?.type) {
+      case "port": {
+        const fate = this.#ports.get(id);
+        return fate === undefined ? undefined : reportFor(id, "PortUnavailable", fate.problem);
+      }
+      case "certificate": {
+        const known = this.#certificates.get(id);
+        return known === undefined ? undefined : reportFor(id, "InvalidCertificate", known.problem);
+      }
+      case "listener":
+        return this.#listenerReport(item);
+      default:
+        return undefined;
+    }
+  }
+
+  #listenerReport(listener: ListenerItem): ItemReport | undefined {
+    const { id, port, tls } = listener;
+    const portFate = this.#ports.get(port);
+    if (portFate === undefined) return undefined;
+    if (portFate.problem !== undefined) return reportFor(id, "PortUnavailable", portFate.problem);
+    if (tls?.mode === "Terminate") {
+      const problems = tls.certificates.map((certificate) => this.#certificates.get(certificate));
+      if (
+        tls.certificates.some(
+          (certificate, index) => problems[index] === undefined && this.#unchecked.has(certificate),
+        )
+      )
+        return undefined;
+      if (!problems.some((known) => known !== undefined && known.problem === undefined)) {
+        const problem = problems.findLast((known) => known !== undefined)?.problem;
+        return reportFor(id, "InvalidCertificate", problem ?? "the listener has no certificate");
+      }
+    }
+    if (!isHttp(listener)) return reportFor(id, "", undefined);
+    const fate = this.#listeners.get(id);
+    if (fate === undefined || fate.pending.size > 0) return undefined;
+    const [refusal] = fate.refused.values();
+    return reportFor(id, "Refused", refusal);
+  }
+}
+
+function reportFor(id: ItemId, reason: string, problem: string | undefined): ItemReport {
+  return problem === undefined
+    ? { id, state: "programmed" }
+    : { id, state: "rejected", reason, message: problem };
+}
+
+function sameReport(a: ItemReport, b: ItemReport): boolean {
+  return a.state === b.state && a.reason === b.reason && a.message === b.message;
+}

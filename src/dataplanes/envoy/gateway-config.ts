@@ -1,0 +1,293 @@
+/**
+ * One Gateway's plan, kept compiled: a delta goes in, and the resources that it really changes come out in the store.
+ *
+ * What a change touches is found from both the old and the new item, so removal, renaming and moving need no cases of their own.
+ */
+
+import { normalizeName } from "../../matching/authority.ts";
+import { coversPattern, isWildcard, matchesName } from "../../plan/hostname.ts";
+import type { HostItem, ItemId, ListenerItem, PlanDelta, PlanItem, PortItem } from "../../plan/plan.ts";
+import { resource } from "./ads/resource.ts";
+import { ResourceStore } from "./ads/resource-store.ts";
+import { backendCluster, backendEndpoints } from "./compile/backend-cluster.ts";
+import { ClusterUses } from "./compile/cluster-uses.ts";
+import { isHttp, Model } from "./compile/model.ts";
+import { certificateName, clusterName, needsTable, TENANCY_FILTER, WITHOUT_NAME } from "./compile/names.ts";
+import { compilePort, type PortOptions } from "./compile/port-listener.ts";
+import { compileScope } from "./compile/scope.ts";
+import { Secrets } from "./compile/secrets.ts";
+import { tenancyScript } from "./compile/tenancy-script.ts";
+import { Fates } from "./fates.ts";
+import { extension } from "./messages/core.ts";
+import { luaFilter } from "./messages/route.ts";
+
+export interface GatewayConfigOptions extends PortOptions {
+  /** How long a cluster outlives its last route: requests under way may still turn to it. */
+  readonly lingerMs: number;
+}
+
+interface Dirty {
+  /** Patterns by port. */
+  readonly scopes: Map<ItemId, Set<string>>;
+  readonly ports: Set<ItemId>;
+  readonly backends: Set<ItemId>;
+}
+
+interface KnownScope {
+  readonly name: string;
+  readonly listener: ItemId;
+}
+
+export class GatewayConfig {
+  readonly #options: GatewayConfigOptions;
+  readonly #model: Model = new Model();
+  readonly #certificateUsers: Map<ItemId, Set<ItemId>> = new Map();
+  readonly fates: Fates = new Fates(this.#model, (id) => this.#certificateUsers.get(id) ?? []);
+  readonly #secrets: Secrets = new Secrets(
+    this.#model,
+    (id) => this.fates.certificateProblem(id) === undefined,
+  );
+  readonly store: ResourceStore = new ResourceStore(this.#secrets);
+  readonly #uses: ClusterUses = new ClusterUses();
+  readonly #scopes: Map<ItemId, Map<string, KnownScope>> = new Map();
+  /** Scopes that only the script finds, with their listeners. */
+  readonly #table: Map<string, ItemId> = new Map();
+  readonly #lingering: Map<string, NodeJS.Timeout> = new Map();
+  #tableChanged = true;
+
+  constructor(options: GatewayConfigOptions) {
+    this.#options = options;
+    this.#compileTable();
+  }
+
+  get isEmpty(): boolean {
+    return this.#model.items()[Symbol.iterator]().next().done === true;
+  }
+
+  apply(delta: PlanDelta): void {
+    const dirty: Dirty = { scopes: new Map(), ports: new Set(), backends: new Set() };
+    const changes: { readonly before: PlanItem | undefined; readonly after: PlanItem | undefined }[] = [];
+    for (const id of delta.removes) changes.push({ before: this.#model.item(id), after: undefined });
+    for (const item of delta.upserts) changes.push({ before: this.#model.item(item.id), after: item });
+    for (const { before, after } of changes) if (before !== undefined) this.#touch(before, after, dirty);
+    for (const { before, after } of changes) {
+      if (before !== undefined) this.#forget(before);
+      if (after !== undefined) this.#learn(after);
+    }
+    for (const { before, after } of changes) if (after !== undefined) this.#touch(after, before, dirty);
+    this.#compile(dirty);
+    this.fates.applied(delta);
+  }
+
+  close(): void {
+    for (const timer of this.#lingering.values()) clearTimeout(timer);
+    this.#lingering.clear();
+  }
+
+  #learn(item: PlanItem): void {
+    this.#model.set(item);
+    if (item.type === "certificate") this.#secrets.set(item);
+    if (item.type !== "listener") return;
+    for (const certificate of item.tls?.certificates ?? []) {
+      const users = this.#certificateUsers.get(certificate) ?? new Set();
+      this.#certificateUsers.set(certificate, users.add(item.id));
+    }
+  }
+
+  #forget(item: PlanItem): void {
+    this.#model.delete(item.id);
+    if (item.type === "certificate") this.#secrets.delete(item.id);
+    if (item.type !== "listener") return;
+    for (const certificate of item.tls?.certificates ?? []) {
+      const users = this.#certificateUsers.get(certificate);
+      users?.delete(item.id);
+      if (users?.size === 0) this.#certificateUsers.delete(certificate);
+    }
+  }
+
+  /** Marks what depends on the item; `other` is what it is instead before or after. */
+  #touch(item: PlanItem, other: PlanItem | undefined, dirty: Dirty): void {
+    switch (item.type) {
+      case "gateway":
+        for (const backend of this.#model.backends())
+          if (backend.tls !== undefined) dirty.backends.add(backend.id);
+        return;
+      case "port":
+        dirty.ports.add(item.id);
+        if (other?.type === "port" && other.port === item.port && other.protocol === item.protocol) return;
+        for (const pattern of this.#model.patternsUnder(item.id, "")) markScope(dirty, item.id, pattern);
+        return;
+      case "listener":
+        this.#touchListener(item, other?.type === "listener" ? other : undefined, dirty);
+        return;
+      case "host":
+        this.#touchHost(item, dirty);
+        return;
+      case "backend":
+        dirty.backends.add(item.id);
+        if (other?.type === "backend" && other.refused === item.refused) return;
+        for (const user of this.#uses.dependents(item.id)) {
+          if ("pattern" in user) markScope(dirty, user.port, user.pattern);
+          else dirty.ports.add(user.port);
+        }
+        return;
+      case "certificate":
+        this.#certificateChanged(item.id);
+        return;
+    }
+  }
+
+  #touchListener(listener: ListenerItem, other: ListenerItem | undefined, dirty: Dirty): void {
+    const { port, hostname, tls } = listener;
+    const chained =
+      !isHttp(listener) ||
+      tls?.minVersion !== undefined ||
+      tls?.maxVersion !== undefined ||
+      tls?.alpn !== undefined ||
+      [...this.#model.streamListeners(port)].length > 0;
+    if (chained) dirty.ports.add(port);
+    if (tls !== undefined) this.#listenerSecretsChanged(listener);
+    const moved =
+      other === undefined ||
+      other.port !== port ||
+      other.hostname !== hostname ||
+      other.protocol !== listener.protocol;
+    if (!moved) return;
+    for (const pattern of this.#model.patternsUnder(port, hostname)) markScope(dirty, port, pattern);
+    for (const host of this.#model.hosts(listener.id)) markScope(dirty, port, host.hostname);
+  }
+
+  #touchHost(host: HostItem, dirty: Dirty): void {
+    const listener = this.#model.get("listener", host.listener);
+    if (listener === undefined) return;
+    if (!isHttp(listener)) {
+      dirty.ports.add(listener.port);
+      return;
+    }
+    markScope(dirty, listener.port, host.hostname);
+    if (!needsTable(host.hostname)) return;
+    // Narrower hosts of the listener end with this one's rules.
+    for (const { hostname } of this.#model.hosts(listener.id)) {
+      if (coversPattern(host.hostname, hostname)) markScope(dirty, listener.port, hostname);
+    }
+  }
+
+  #certificateChanged(id: ItemId): void {
+    this.store.secretChanged(certificateName(id));
+    for (const user of this.#certificateUsers.get(id) ?? []) {
+      const listener = this.#model.get("listener", user);
+      if (listener !== undefined) this.#listenerSecretsChanged(listener);
+    }
+  }
+
+  #listenerSecretsChanged({ hostname, tls }: ListenerItem): void {
+    for (const id of tls?.certificates ?? []) this.store.secretChanged(certificateName(id));
+    if (hostname === "") this.store.secretChanged(WITHOUT_NAME);
+    else if (!isWildcard(hostname)) this.store.secretChanged(hostname);
+    this.store.secretsChanged((name) => matchesName(hostname, normalizeName(name)));
+  }
+
+  #compile(dirty: Dirty): void {
+    for (const [port, patterns] of dirty.scopes) {
+      for (const pattern of patterns) this.#compileScope(port, pattern);
+    }
+    for (const port of dirty.ports) this.#compilePort(port);
+    for (const id of new Set([...dirty.backends, ...this.#uses.takeChanged()])) this.#compileBackend(id);
+    if (this.#tableChanged) this.#compileTable();
+  }
+
+  #compileScope(portId: ItemId, pattern: string): void {
+    const port = this.#model.get("port", portId);
+    const known = this.#scopes.get(portId) ?? new Map<string, KnownScope>();
+    this.#scopes.set(portId, known);
+    const before = known.get(pattern);
+    const scope =
+      port === undefined || !isHttpPort(port) ? undefined : compileScope(this.#model, port, pattern);
+    const user = { port: portId, pattern };
+    this.#uses.set(user, scope?.clusters ?? new Map(), scope?.backends ?? new Set());
+    const name = scope?.resource.name;
+    if (before !== undefined && before.name !== name) this.#dropScope(before);
+    if (scope === undefined || name === undefined) {
+      known.delete(pattern);
+      if (known.size === 0) this.#scopes.delete(portId);
+      return;
+    }
+    known.set(pattern, { name, listener: scope.listener.id });
+    if (this.store.set(scope.resource) || before?.listener !== scope.listener.id) {
+      this.fates.scopeChanged(name, scope.listener.id);
+    }
+    if (needsTable(pattern) && this.#table.get(name) !== scope.listener.id) {
+      this.#table.set(name, scope.listener.id);
+      this.#tableChanged = true;
+      this.fates.tableChanged(scope.listener.id);
+    }
+  }
+
+  #dropScope({ name }: KnownScope): void {
+    this.store.delete("scope", name);
+    this.fates.scopeRemoved(name);
+    if (this.#table.delete(name)) this.#tableChanged = true;
+  }
+
+  #compilePort(id: ItemId): void {
+    const port = this.#model.get("port", id);
+    if (port === undefined) {
+      this.#uses.set({ port: id }, new Map(), new Set());
+      this.store.delete("listener", id);
+      return;
+    }
+    const compiled = compilePort(this.#model, port, this.#options);
+    const clusters = new Map(
+      [...compiled.clusters].map((name) => [name, { backend: name, variant: "plain" as const }]),
+    );
+    this.#uses.set({ port: id }, clusters, compiled.backends);
+    if (this.store.set(compiled.resource)) this.fates.portChanged(id);
+  }
+
+  #compileBackend(id: ItemId): void {
+    const backend = this.#model.get("backend", id);
+    for (const variant of ["plain", "h2"] as const) {
+      const name = clusterName(id, variant);
+      if (backend === undefined || !this.#uses.isUsed(name)) {
+        this.#linger(name, id);
+        continue;
+      }
+      clearTimeout(this.#lingering.get(name));
+      this.#lingering.delete(name);
+      this.store.set(backendCluster(backend, variant, this.#model.gateway?.clientCertificate));
+      this.store.set(backendEndpoints(backend));
+    }
+  }
+
+  /** Lets go of a cluster after a while, and of its endpoints with the last of its clusters. */
+  #linger(name: string, backend: ItemId): void {
+    if (this.store.get("cluster", name) === undefined || this.#lingering.has(name)) return;
+    const timer = setTimeout(() => {
+      this.#lingering.delete(name);
+      this.store.delete("cluster", name);
+      const others = [clusterName(backend, "plain"), clusterName(backend, "h2")];
+      if (others.every((other) => this.store.get("cluster", other) === undefined)) {
+        this.store.delete("endpoints", backend);
+      }
+    }, this.#options.lingerMs);
+    timer.unref();
+    this.#lingering.set(name, timer);
+  }
+
+  #compileTable(): void {
+    this.#tableChanged = false;
+    const lua = luaFilter(tenancyScript(this.#table));
+    const content = extension(TENANCY_FILTER, "envoy.extensions.filters.http.lua.v3.Lua", lua);
+    const needs = [...this.#table.keys()].map((name) => ({ kind: "scope" as const, name }));
+    this.store.set(resource("extension", TENANCY_FILTER, content, { needs }));
+  }
+}
+
+function markScope(dirty: Dirty, port: ItemId, pattern: string): void {
+  const patterns = dirty.scopes.get(port) ?? new Set();
+  dirty.scopes.set(port, patterns.add(pattern));
+}
+
+function isHttpPort({ protocol }: PortItem): boolean {
+  return protocol === "http" || protocol === "tls";
+}

@@ -1,0 +1,114 @@
+/** Clusters and their endpoints (envoy.config.cluster.v3, envoy.config.endpoint.v3). */
+
+import { flag, type Message, map, message, nested, nestedEach, text, texts, uint } from "../wire/protobuf.ts";
+import { adsSource, any, duration, exactMatcher, inlineBytes, socketAddress, uint32Value } from "./core.ts";
+
+export interface ClusterShape {
+  readonly name: string;
+  /** Under which its endpoints are asked for. */
+  readonly service: string;
+  /** `auto` lets TLS negotiate. */
+  readonly http: "1" | "2" | "auto";
+  readonly connectTimeoutMs: number;
+  readonly transportSocket?: Message | undefined;
+  readonly weighted?: boolean;
+}
+
+const EDS = 3;
+/** Requests are limited where they enter; a second limit per backend would only turn load into errors. */
+const UNLIMITED = 1_000_000;
+
+export function cluster(shape: ClusterShape): Message {
+  const thresholds = message(
+    uint32Value(2, UNLIMITED),
+    uint32Value(3, UNLIMITED),
+    uint32Value(4, UNLIMITED),
+    uint32Value(5, UNLIMITED),
+  );
+  return message(
+    text(1, shape.name),
+    uint(2, EDS),
+    nested(3, message(nested(1, adsSource({ waits: true })), text(2, shape.service))),
+    duration(4, shape.connectTimeoutMs),
+    nested(10, message(nested(1, thresholds))),
+    nested(24, shape.transportSocket),
+    shape.weighted === true ? nested(27, message(nested(3, message()))) : undefined,
+    map(36, [["envoy.extensions.upstreams.http.v3.HttpProtocolOptions", httpOptions(shape.http)]]),
+  );
+}
+
+function httpOptions(http: ClusterShape["http"]): Message {
+  // Trailers of a backend reach the client in HTTP/1.1 only when both sides are told so.
+  const http1 = message(flag(5, true));
+  const http2 = message();
+  const explicit = http === "2" ? message(nested(2, http2)) : message(nested(1, http1));
+  const options =
+    http === "auto"
+      ? message(nested(5, message(nested(1, http1), nested(2, http2))))
+      : message(nested(3, explicit));
+  return any("envoy.extensions.upstreams.http.v3.HttpProtocolOptions", options);
+}
+
+export interface LocalityShape {
+  readonly name: string;
+  readonly weight?: number;
+  readonly endpoints: readonly { readonly address: string; readonly port: number }[];
+}
+
+export function loadAssignment(service: string, localities: readonly LocalityShape[]): Message {
+  return message(
+    text(1, service),
+    nestedEach(
+      2,
+      localities.map(({ name, weight, endpoints }) =>
+        message(
+          nested(1, message(text(3, name))),
+          nestedEach(
+            2,
+            endpoints.map(({ address, port }) =>
+              message(nested(1, message(nested(1, socketAddress(address, port))))),
+            ),
+          ),
+          uint32Value(3, weight),
+        ),
+      ),
+    ),
+  );
+}
+
+export interface UpstreamTlsShape {
+  readonly sni: string;
+  readonly names: readonly { readonly type: "dns" | "uri"; readonly value: string }[];
+  /** PEM, or the name of a secret that holds them. */
+  readonly authorities: { readonly pem: string } | { readonly secret: string };
+  readonly clientCertificate?: string | undefined;
+  readonly alpn: readonly string[];
+}
+
+export function upstreamTls(shape: UpstreamTlsShape): Message {
+  const names = shape.names.map(({ type, value }) =>
+    message(uint(1, type === "dns" ? 2 : 3), nested(2, exactMatcher(value))),
+  );
+  const own = message(
+    "pem" in shape.authorities ? nested(1, inlineBytes(shape.authorities.pem)) : undefined,
+    nestedEach(15, names),
+  );
+  const validation =
+    "pem" in shape.authorities
+      ? nested(3, own)
+      : nested(8, message(nested(1, own), nested(2, sdsSecret(shape.authorities.secret))));
+  const common = message(
+    texts(4, shape.alpn),
+    shape.clientCertificate === undefined ? undefined : nested(6, sdsSecret(shape.clientCertificate)),
+    validation,
+  );
+  const context = message(nested(1, common), text(2, shape.sni));
+  return message(
+    text(1, "envoy.transport_sockets.tls"),
+    nested(3, any("envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", context)),
+  );
+}
+
+export function sdsSecret(name: string): Message {
+  return message(text(1, name), nested(2, adsSource({ waits: true })));
+}

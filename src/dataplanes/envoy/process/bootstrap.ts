@@ -1,0 +1,65 @@
+/** What an Envoy must know before it can ask: who it is and whom to ask. */
+
+export interface BootstrapOptions {
+  readonly node: { readonly id: string; readonly cluster: string };
+  /** The socket of the server. */
+  readonly server: { readonly path: string };
+  readonly admin: { readonly path: string };
+  readonly maxConnections: number;
+}
+
+const ads = { ads: {}, resource_api_version: "V3", initial_fetch_timeout: "0s" };
+
+export function bootstrap({ node, server, admin, maxConnections }: BootstrapOptions): object {
+  return {
+    node,
+    admin: { address: { pipe: { path: admin.path } } },
+    dynamic_resources: {
+      ads_config: {
+        api_type: "DELTA_GRPC",
+        transport_api_version: "V3",
+        set_node_on_first_message_only: true,
+        grpc_services: [{ envoy_grpc: { cluster_name: "mergeway" } }],
+      },
+      cds_config: ads,
+      lds_config: ads,
+    },
+    static_resources: {
+      clusters: [
+        {
+          name: "mergeway",
+          type: "STATIC",
+          connect_timeout: "2s",
+          typed_extension_protocol_options: {
+            "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+              "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+              explicit_http_config: {
+                http2_protocol_options: { connection_keepalive: { interval: "30s", timeout: "10s" } },
+              },
+            },
+          },
+          load_assignment: {
+            cluster_name: "mergeway",
+            endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path: server.path } } } }] }],
+          },
+        },
+      ],
+    },
+    // Whatever is counted per backend grows with the tenants; the sums say enough.
+    stats_config: {
+      stats_matcher: { exclusion_list: { patterns: [{ prefix: "cluster." }, { prefix: "vhost." }] } },
+    },
+    overload_manager: {
+      resource_monitors: [
+        {
+          name: "envoy.resource_monitors.global_downstream_max_connections",
+          typed_config: {
+            "@type":
+              "type.googleapis.com/envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig",
+            max_active_downstream_connections: maxConnections,
+          },
+        },
+      ],
+    },
+  };
+}

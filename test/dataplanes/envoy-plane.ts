@@ -1,0 +1,28 @@
+import {
+  createEnvoyDataPlane,
+  type EnvoyDataPlane,
+  type EnvoyOptions,
+} from "../../src/dataplanes/envoy/envoy-data-plane.ts";
+import { envoyBinary } from "./envoy-binary.ts";
+import type { PlaneOptions } from "./plane-under-test.ts";
+
+/** Envoys as tests want them: one thread, short drains, and every field that Envoy does not know is an error. */
+export function createEnvoy(
+  { bind, trustedHops, onRequestEnd, signal }: PlaneOptions,
+  more: Omit<EnvoyOptions, "bind"> = {},
+): EnvoyDataPlane {
+  return createEnvoyDataPlane({
+    bind,
+    ...(trustedHops === undefined ? {} : { trustedHops }),
+    ...(onRequestEnd === undefined ? {} : { onRequestEnd }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(process.env["ENVOY_LOG"] === undefined ? {} : { onLog: (line) => console.log(line) }),
+    supervise: {
+      binary: envoyBinary(),
+      concurrency: 1,
+      drainSeconds: 1,
+      extraArguments: ["--reject-unknown-dynamic-fields"],
+    },
+    ...more,
+  });
+}

@@ -1,0 +1,4 @@
+import { describeDataPlane } from "./contract.ts";
+import { createEnvoy } from "./envoy-plane.ts";
+
+describeDataPlane("Envoy", (options) => createEnvoy(options));
