@@ -183,6 +183,9 @@ function protocolProblem(
       message: "protocol HTTPS needs tls.mode Terminate; use protocol TLS to pass through",
     };
   }
+  if ((spec.filters?.requests ?? []).length > 0 && !settings.features.has("GatewayListenerFilters")) {
+    return { reason: "UnsupportedValue", message: "filters of listeners are not supported by the data plane" };
+  }
   if (protocol === "TLS" && spec.tls === undefined) {
     return { reason: "UnsupportedValue", message: "protocol TLS needs a tls section with a mode" };
   }
