@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
-import { build, builtFile } from "../cluster/build.ts";
+import { build, builtFile, builtFolder } from "../cluster/build.ts";
 import { down, insideEnvironment, up } from "../cluster/cluster.ts";
 import { applyCrds } from "../cluster/conformance.ts";
 import { inside } from "../cluster/namespace.ts";
@@ -40,6 +40,12 @@ export class Bed {
 
   helm(args: readonly string[]): Promise<Outcome> {
     return this.run([builtFile("helm", "helm"), ...args]);
+  }
+
+  /** A piece of a guide as a reader would paste it, in the checkout's folder; ends at the first command that fails. */
+  shell(script: string): Promise<Outcome> {
+    const path = [builtFolder("kubernetes"), builtFolder("helm"), process.env["PATH"]].join(":");
+    return this.run(["env", `PATH=${path}`, "sh", "-ec", script]);
   }
 
   async run(command: readonly string[], input = ""): Promise<Outcome> {
