@@ -8,6 +8,7 @@ import { resolveBackend } from "./backends.ts";
 import type { Grants } from "./grants.ts";
 import type { Inputs } from "./inputs.ts";
 import { backendId } from "./item-ids.ts";
+import type { ListenerKey } from "./listeners.ts";
 import type { RouteAttachment } from "./route-attachment.ts";
 import { compileRules } from "./rules/compile.ts";
 import type { CompiledRules } from "./rules/compiled.ts";
@@ -15,8 +16,9 @@ import type { EngineSettings } from "./settings.ts";
 
 /** A route's rules for one Gateway that it is attached to (or was refused by: its references are reported all the same). */
 export interface CompiledRoute extends CompiledRules {
-  readonly route: Key;
   readonly gateway: Key;
+  /** The listeners of this Gateway that the route is bound to. */
+  readonly listeners: readonly ListenerKey[];
 }
 
 export function compiledRouteKey(route: Key, gateway: Key): string {
@@ -53,7 +55,10 @@ export function deriveCompiledRoutes(
           resolve: (reference) => resolveBackend(reference, from, lookup, { inputs, grants }),
           idOf: (target) => backendId(gateway, target),
         });
-        return [compiledRouteKey(key, gateway), { ...compiled, route: key, gateway }] as const;
+        return [
+          compiledRouteKey(key, gateway),
+          { ...compiled, gateway, listeners: listenersAt(attachment, gateway) },
+        ] as const;
       });
     },
   );
@@ -72,6 +77,14 @@ export function anyCompiled(
   compiled: Source<CompiledRoute>,
 ): CompiledRoute | undefined {
   return lookup.get(compiled, compiledRouteKey(route, gatewaysOf(attachment)[0] ?? NO_GATEWAY));
+}
+
+function listenersAt({ parents }: RouteAttachment, at: Key): readonly ListenerKey[] {
+  const found = new Set<ListenerKey>();
+  for (const { bindings } of parents) {
+    for (const { gateway, listener } of bindings) if (gateway === at) found.add(listener);
+  }
+  return [...found];
 }
 
 /** Every Gateway that the route has a binding at, or the placeholder. */

@@ -93,7 +93,7 @@ export class Engine {
       references,
       policies,
     });
-    const judged = deriveListenerVerdicts(graph, inputs, { merged, routes, compiled }, settings);
+    const judged = deriveListenerVerdicts(graph, inputs, { merged, compiled }, settings);
     const verdicts = graph.union<ObjectVerdict>("verdicts", [
       deriveClassVerdicts(graph, inputs, settings),
       deriveOwnerVerdicts(graph, { inputs, attachments, judged, states, references }),

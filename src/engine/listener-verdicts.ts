@@ -9,13 +9,12 @@ import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Index } from "../graph/index-collection.ts";
 import type { Lookup } from "../graph/lookup.ts";
-import { anyCompiled, type CompiledRoute, isWhollyDropped } from "./compiled-routes.ts";
+import { type CompiledRoute, isWhollyDropped } from "./compiled-routes.ts";
 import { type Finding, fails, holds, type Verdict } from "./findings.ts";
 import type { InfrastructureFact, Inputs } from "./inputs.ts";
 import { certificateId, listenerId, portId } from "./item-ids.ts";
-import { type ListenerKey, transportOf } from "./listeners.ts";
+import { transportOf } from "./listeners.ts";
 import type { MergedListener } from "./merge.ts";
-import type { RouteAttachment } from "./route-attachment.ts";
 import type { EngineSettings } from "./settings.ts";
 import type { ListenerVerdict } from "./verdicts.ts";
 
@@ -31,12 +30,11 @@ export function deriveListenerVerdicts(
   inputs: Inputs,
   sources: {
     readonly merged: Source<MergedListener>;
-    readonly routes: Source<RouteAttachment>;
     readonly compiled: Source<CompiledRoute>;
   },
   settings: EngineSettings,
 ): Source<JudgedListener> {
-  const attached = countRoutes(graph, sources.routes, sources.compiled);
+  const attached = countRoutes(graph, sources.compiled);
   return graph.derive<MergedListener, JudgedListener>(
     "listener verdicts",
     sources.merged,
@@ -60,21 +58,10 @@ export function deriveListenerVerdicts(
 }
 
 /** Routes with Accepted=True at each listener, whatever the listener's own state (ListenerStatus.attachedRoutes). */
-function countRoutes(
-  graph: Graph,
-  routes: Source<RouteAttachment>,
-  compiled: Source<CompiledRoute>,
-): Index<RouteAttachment> {
-  const accepted = graph.derive("accepted routes", routes, (key, attachment, lookup) =>
-    isWhollyDropped(anyCompiled(key, attachment, lookup, compiled)) ? undefined : attachment,
+function countRoutes(graph: Graph, compiled: Source<CompiledRoute>): Index<CompiledRoute> {
+  return graph.index("accepted routes by listener", compiled, (_key, route) =>
+    isWhollyDropped(route) ? [] : route.listeners.map((at) => ({ at })),
   );
-  return graph.index("accepted routes by listener", accepted, (_key, { parents }) => {
-    const at = new Set<ListenerKey>();
-    for (const { bindings, refused } of parents) {
-      if (refused === undefined) for (const { listener } of bindings) at.add(listener);
-    }
-    return [...at].map((listener) => ({ at: listener }));
-  });
 }
 
 function judge(listener: MergedListener, programming: Finding | undefined): readonly Verdict[] {

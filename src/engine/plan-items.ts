@@ -159,16 +159,17 @@ function deriveHostItems(
     for (const { bindings } of parents) {
       for (const { listener, gateway, hostnames } of bindings) {
         for (const { pattern, asked } of hostnames) {
-          const key = `${route}|${listener}|${pattern}`;
-          const present = found.get(key);
+          const at = `${listener}|${pattern}`;
+          const present = found.get(at);
           // Two hostnames of a route may meet in one pattern: the more specific one counts.
           if (present === undefined || asked.length > present.asked.length) {
-            found.set(key, { listener, gateway, route, pattern, asked });
+            found.set(at, { listener, gateway, route, pattern, asked });
           }
         }
       }
     }
-    return found;
+    // Keys by place rather than by content: there is one for each route and hostname.
+    return [...found.values()].map((hosting, place) => [`${route}|${place}`, hosting] as const);
   });
   const byHost = graph.index("hostings by host", hostings, (_key, { listener, pattern }) => [
     { at: hostId(listener, pattern) },
@@ -211,7 +212,7 @@ function deriveBackendItems(graph: Graph, { inputs, compiled, policies }: PlanSo
     (key, { gateway, targets }) =>
       gateway === NO_GATEWAY
         ? []
-        : targets.map((target) => [`${key}|${backendId(gateway, target)}`, { gateway, target }] as const),
+        : targets.map((target, place) => [`${key}|${place}`, { gateway, target }] as const),
   );
   const byBackend = graph.index("uses by backend", uses, (_key, { gateway, target }) => [
     { at: backendId(gateway, target) },

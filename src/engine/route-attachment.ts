@@ -64,7 +64,7 @@ export function deriveRouteAttachments(
       const parents = (route.spec.parentRefs ?? []).flatMap(
         (ref) => attach(route, ref, lookup, inputs, sources) ?? [],
       );
-      return parents.length === 0 ? undefined : { route: key, parents };
+      return parents.length === 0 ? undefined : { route: key, parents: exact(parents) };
     },
   );
   return settleRivalries(graph, inputs, evaluated);
@@ -109,7 +109,12 @@ function attach(
       "no hostname of the route matches a hostname of the listeners",
     );
   }
-  return { ref, bindings };
+  return { ref, bindings: exact(bindings) };
+}
+
+/** The copy drops the spare room of an array that grew: attachments are kept for every route. */
+function exact<T>(array: readonly T[]): readonly T[] {
+  return array.slice();
 }
 
 function refuse(ref: ParentReference, reason: string, message: string): ParentOutcome {
@@ -148,7 +153,7 @@ function bind(listener: EvaluatedListener, route: Route): Binding | undefined {
   });
   return hostnames.length === 0
     ? undefined
-    : { listener: listener.key, gateway: listener.gateway, hostnames };
+    : { listener: listener.key, gateway: listener.gateway, hostnames: exact(hostnames) };
 }
 
 /**
@@ -201,6 +206,7 @@ function settleRivalries(
     (key, attachment, lookup) => {
       const loses = (binding: Binding): boolean =>
         lookup.get(losers, binding.listener)?.includes(key) ?? false;
+      if (!attachment.parents.some(({ bindings }) => bindings.some(loses))) return attachment;
       const parents = attachment.parents.map((parent) => {
         const bindings = parent.bindings.filter((binding) => !loses(binding));
         if (bindings.length === parent.bindings.length) return parent;

@@ -34,21 +34,22 @@ export function deriveRouteVerdicts(
   });
 }
 
+// Shared: most routes say these two and nothing else.
+const ACCEPTED: Verdict = holds("Accepted", "Accepted", "the route is accepted");
+const RESOLVED: Verdict = holds("ResolvedRefs", "ResolvedRefs", "all references resolve");
+const ALL_WELL: readonly Verdict[] = [ACCEPTED, RESOLVED];
+
 function judgeParent({ refused }: ParentOutcome, compiled: CompiledRoute | undefined): readonly Verdict[] {
   const dropped = compiled?.dropped ?? [];
   const unresolved = compiled?.unresolved[0];
-  const resolved =
-    unresolved === undefined
-      ? holds("ResolvedRefs", "ResolvedRefs", "all references resolve")
-      : fails("ResolvedRefs", unresolved);
+  const resolved = unresolved === undefined ? RESOLVED : fails("ResolvedRefs", unresolved);
   if (refused !== undefined) return [fails("Accepted", refused), resolved];
   const first = dropped[0];
   if (first !== undefined && isWhollyDropped(compiled)) return [fails("Accepted", first.finding), resolved];
-  const accepted = holds("Accepted", "Accepted", "the route is accepted");
-  if (first === undefined) return [accepted, resolved];
+  if (first === undefined) return unresolved === undefined ? ALL_WELL : [ACCEPTED, resolved];
   // The API asks for this beginning (RouteConditionPartiallyInvalid).
   const message = `Dropped Rule ${dropped.map(({ rule }) => rule).join(", ")}: ${first.finding.message}`;
-  return [accepted, resolved, holds("PartiallyInvalid", first.finding.reason, message)];
+  return [ACCEPTED, resolved, holds("PartiallyInvalid", first.finding.reason, message)];
 }
 
 /** Policy statuses hold at most this many ancestors (PolicyStatus.ancestors). */

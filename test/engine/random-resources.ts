@@ -372,6 +372,6 @@ const foundation: readonly Change[] = [
 export const history: fc.Arbitrary<readonly (readonly Change[])[]> = fc
   .tuple(
     fc.constantFrom([], [foundation], [foundation], [foundation]),
-    fc.array(fc.array(change, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 40, size: "max" }),
+    fc.array(fc.array(change, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 30, size: "max" }),
   )
   .map(([start, steps]) => [...start, ...steps]);

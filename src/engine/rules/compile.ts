@@ -77,8 +77,16 @@ export function compileRules(route: Route, context: CompileContext): CompiledRul
       action,
     });
   }
-  return { rules, unresolved, dropped, targets: [...targets.values()] };
+  // Copies drop the spare room of arrays that grew: compiled rules are kept for every route.
+  return {
+    rules: rules.slice(),
+    unresolved: unresolved.length === 0 ? NONE : unresolved.slice(),
+    dropped: dropped.length === 0 ? NONE : dropped.slice(),
+    targets: [...targets.values()],
+  };
 }
+
+const NONE: readonly never[] = [];
 
 /** A GRPCRoute without rules matches everything and forwards nowhere, like an HTTPRoute whose default rule admission has written. */
 function rulesOf(route: Route): readonly AnyRule[] {
@@ -99,7 +107,7 @@ function compileMatches(route: Route, rule: AnyRule): readonly RequestMatch[] | 
     if (result instanceof Unservable) return result;
     compiled.push(result);
   }
-  return compiled;
+  return compiled.slice();
 }
 
 function compileAction(
@@ -122,7 +130,12 @@ function compileAction(
     backends.push({ ...(usable ? { backend } : {}), weight: reference.weight, filters: own.filters });
   }
   return (
-    broken(compiled, route, backends) ?? { type: "forward", backends, filters: compiled.filters, ...policies }
+    broken(compiled, route, backends) ?? {
+      type: "forward",
+      backends: backends.slice(),
+      filters: compiled.filters,
+      ...policies,
+    }
   );
 }
 
@@ -141,6 +154,8 @@ function broken(
   return undefined;
 }
 
+const NO_POLICIES: Pick<ForwardAction, "timeouts"> = { timeouts: {} };
+
 function compilePolicies(
   rule: AnyRule,
   features: ReadonlySet<string>,
@@ -153,6 +168,9 @@ function compilePolicies(
   if (rule.retry !== undefined && !features.has("HTTPRouteRetryCodes")) return unsupported("retry");
   if (rule.sessionPersistence !== undefined && !features.has("HTTPRouteSessionPersistence")) {
     return unsupported("sessionPersistence");
+  }
+  if (rule.timeouts === undefined && rule.retry === undefined && rule.sessionPersistence === undefined) {
+    return NO_POLICIES;
   }
   const requestMs = request === undefined ? 0 : milliseconds(request);
   const backendRequestMs = backendRequest === undefined ? 0 : milliseconds(backendRequest);

@@ -27,14 +27,17 @@ const FEATURE_OF_FILTER: Readonly<Record<string, string>> = {
   ExternalAuth: "HTTPRouteExternalAuth",
 };
 
+const NO_FILTERS: CompiledFilters = { filters: {} };
+
 export function compileFilters(
   list: readonly RouteFilter[] | undefined,
   context: FilterContext,
 ): CompiledFilters | Unservable {
+  if (list === undefined || list.length === 0) return NO_FILTERS;
   const filters: Mutable<Filters> = {};
   let redirect: CompiledFilters["redirect"];
   let broken: string | undefined;
-  for (const filter of list ?? []) {
+  for (const filter of list) {
     const feature = FEATURE_OF_FILTER[filter.type];
     if (feature !== undefined && !context.features.has(feature)) return unsupported(`filter ${filter.type}`);
     switch (filter.type) {

@@ -41,13 +41,16 @@ function grpcPath(method: GrpcRouteMatch["method"]): PathMatch | undefined | Uns
   return { type: "regex", value: `/[^/]+/${RE2JS.quote(name ?? "")}` };
 }
 
+const NO_VALUES: readonly ValueMatch[] = [];
+
 /** Of several entries with one name only the first counts (HTTPRouteMatch.headers, .queryParams). */
 function compileValues(
   values: readonly ApiValueMatch[] | undefined,
   what: string,
 ): readonly ValueMatch[] | Unservable {
+  if (values === undefined || values.length === 0) return NO_VALUES;
   const compiled: ValueMatch[] = [];
-  for (const { type, name, value } of values ?? []) {
+  for (const { type, name, value } of values) {
     const folded = what === "header" ? name.toLowerCase() : name;
     if (compiled.some((other) => other.name === folded)) continue;
     if (type === "RegularExpression") {
