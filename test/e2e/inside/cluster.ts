@@ -9,7 +9,7 @@ import {
   type KubernetesClient,
   MERGE_PATCH,
 } from "../../../src/kubernetes/client.ts";
-import { builtFolder } from "../../cluster/build.ts";
+import { builtFile, builtFolder } from "../../cluster/build.ts";
 
 /** The cluster that these tests run inside of: $KUBECONFIG names it. */
 
@@ -116,5 +116,5 @@ export async function component(action: "stop" | "start" | "pause" | "resume", n
 /** Installs CRDs: a whole set, or one file of it. */
 export async function installCrds(set: string, file = ""): Promise<void> {
   const path = join(builtFolder("crds"), set, file);
-  await run("kubectl", ["apply", "--server-side", "--force-conflicts", "-f", path]);
+  await run(builtFile("kubernetes", "kubectl"), ["apply", "--server-side", "--force-conflicts", "-f", path]);
 }

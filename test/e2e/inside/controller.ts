@@ -17,6 +17,8 @@ export interface TestController {
   readonly writes: readonly string[];
   readonly fights: readonly string[];
   readonly log: readonly string[];
+  /** Collections that had to be listed once more. */
+  readonly relists: readonly string[];
   readonly synced: Promise<void>;
   /** Begins to write, as the leader does; ends with the returned function. */
   lead(): () => Promise<void>;
@@ -26,10 +28,9 @@ export interface TestController {
 export interface ControllerOptions {
   readonly client: KubernetesClient;
   readonly namespaces?: readonly string[];
-  readonly observer?: KubernetesObserver;
 }
 
-export function startController({ client, namespaces, observer }: ControllerOptions): TestController {
+export function startController({ client, namespaces }: ControllerOptions): TestController {
   const abort = new AbortController();
   const controllerName = DEFAULT_CONTROLLER;
   const features = new Set(["Gateway", "HTTPRoute", "ListenerSet"]);
@@ -47,7 +48,13 @@ export function startController({ client, namespaces, observer }: ControllerOpti
   const writes: string[] = [];
   const fights: string[] = [];
   const log: string[] = [];
-  const seen: KubernetesObserver = { ...observer, log: (level, message) => log.push(`${level} ${message}`) };
+  const relists: string[] = [];
+  const seen: KubernetesObserver = {
+    log: (level, message) => log.push(`${level} ${message}`),
+    onList: ({ resource, again }) => {
+      if (again) relists.push(resource);
+    },
+  };
   let installed: Installation = { bundleVersions: [], channels: [], isKnown: false };
   const events = new EventRecorder({ client, controllerName, instance: "e2e", observer: seen });
   const writer: StatusWriter = new StatusWriter({
@@ -59,8 +66,7 @@ export function startController({ client, namespaces, observer }: ControllerOpti
     timing: { fightMs: 200 },
     onWrite: (write) => {
       writes.push(write.key);
-      if (process.env["DEBUG_E2E"])
-        console.log(write.key, JSON.stringify(write.before), JSON.stringify(write.after));
+      console.log(write.key, JSON.stringify(write.before), JSON.stringify(write.after));
       for (const { regarding, content } of announcementsOf(write, (key) => writer.held(key))) {
         events.record(regarding, content);
       }
@@ -94,6 +100,7 @@ export function startController({ client, namespaces, observer }: ControllerOpti
     writes,
     fights,
     log,
+    relists,
     synced: first.promise,
     lead: () => {
       const leadership = new AbortController();

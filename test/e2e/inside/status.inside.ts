@@ -80,7 +80,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  if (process.env["DEBUG_E2E"]) console.log(controller.log.join("\n"));
   await resign();
   await controller.stop();
   await clean();
