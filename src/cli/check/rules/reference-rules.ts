@@ -92,14 +92,12 @@ export const policyNotAccepted: Rule = {
     for (const [key] of resources) {
       const verdict = engine.verdict(key);
       if (verdict?.type !== "policy") continue;
-      const found = verdict.ancestors
-        .flatMap(({ conditions }) => conditions)
-        .find(({ status }) => status === "False");
-      if (found === undefined) continue;
+      const wrong = verdict.ancestors[0]?.conditions.filter(({ status }) => status === "False") ?? [];
+      if (wrong.length === 0) continue;
       yield {
         at: key,
         path: ["spec"],
-        message: `${found.reason}: ${found.message}`,
+        message: wrong.map(({ reason, message }) => `${reason}: ${message}`).join("; "),
         remedy: "Mend what the message says; until then requests to its backends are answered with 500.",
       };
     }
