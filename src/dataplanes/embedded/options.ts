@@ -44,6 +44,8 @@ export interface Limits {
   readonly backendResponseTimeoutMs: number;
   /** Between two pieces of a backend's response. */
   readonly backendIdleTimeoutMs: number;
+  /** Until a client takes more of an answer that waits for it. */
+  readonly clientStallTimeoutMs: number;
   /** Of TLS and TCP streams without a byte in either direction. */
   readonly streamIdleTimeoutMs: number;
   readonly udpIdleTimeoutMs: number;
@@ -70,6 +72,7 @@ export const defaultLimits: Limits = {
   connectTimeoutMs: 5_000,
   backendResponseTimeoutMs: 60_000,
   backendIdleTimeoutMs: 300_000,
+  clientStallTimeoutMs: 300_000,
   streamIdleTimeoutMs: 3_600_000,
   udpIdleTimeoutMs: 60_000,
   connectionsPerEndpoint: 1_024,

@@ -16,7 +16,7 @@ import type { Limits, RequestRecord, TrustedFront } from "./options.ts";
 import { acceptCleartext } from "./ports/accept-cleartext.ts";
 import { acceptTls } from "./ports/accept-tls.ts";
 import type { PortServer } from "./ports/port-server.ts";
-import { type PortFate, Ports } from "./ports/ports.ts";
+import { type PortFate, Ports, samePlace } from "./ports/ports.ts";
 import { SocketPort } from "./ports/socket-port.ts";
 import { TlsServers } from "./ports/tls-servers.ts";
 import { type StreamTimeouts, serveStream } from "./streams/serve-stream.ts";
@@ -72,6 +72,10 @@ export class ServingThread {
 
   apply(delta: PlanDelta): void {
     const gone = delta.removes.map((id) => this.#table.get("listener", id) ?? this.#table.get("port", id));
+    for (const item of delta.upserts) {
+      const before = item.type === "port" ? this.#table.get("port", item.id) : undefined;
+      if (item.type === "port" && before !== undefined && !samePlace(before, item)) gone.push(before);
+    }
     this.#table.apply(delta);
     this.#upstreams.apply(delta);
     this.#ports.apply(delta);

@@ -190,6 +190,25 @@ export function describeChanges(create: CreateDataPlane): void {
     expect((await ask(plane.at(80), { host: "other.example" })).status).toBe(404);
   });
 
+  test("a port that changes its protocol takes leave of its old connections, and shows them nothing of the new", async () => {
+    const forA = certificate("c-a", issue(ca, ["shop.example"]));
+    const echo = backend("b", [await stage.backends.echo("b")]);
+    const rules = host(shop, "shop.example", [rule({ action: forwardTo("b") })]);
+    const plane = await stage.start([http, shop, rules, echo]);
+    const old = await stage.sockets.connect(plane.at(80));
+    old.write("GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    await once(old, "data");
+    const left = once(old, "end");
+    const nowTls = { ...http, protocol: "tls" } as const;
+    await plane.apply({
+      upserts: [nowTls, forA, secure(shop.id, nowTls, "shop.example", [forA])],
+      removes: [],
+    });
+    await left;
+    const over = { ca: ca.cert, servername: "shop.example" };
+    expect((await ask(plane.at(80), { host: "shop.example", tls: over })).seen.backend).toBe("b");
+  });
+
   test("an endpoint that goes away finishes what it has begun and gets nothing new", async () => {
     const held = await holding();
     const plane = await stage.start([

@@ -174,6 +174,40 @@ export function describeHttp2(create: CreateDataPlane): void {
     expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
   });
 
+  test("more streams than a backend takes at once, and backends that say goodbye", async () => {
+    const server = createServer({ settings: { maxConcurrentStreams: 4 } });
+    let sessions = 0;
+    server.on("session", () => {
+      sessions++;
+    });
+    server.on("stream", (stream, headers) => {
+      setTimeout(() => {
+        if (!stream.destroyed) stream.respond({ ":status": 200 });
+        stream.end(headers[":path"]);
+        if (headers[":path"] === "/last") stream.session?.close();
+      }, 5);
+    });
+    const shop = listener("shop", http, "shop.example");
+    const plane = await stage.start([
+      http,
+      shop,
+      host(shop, "shop.example", [rule({ action: forwardTo("b") })]),
+      backend("b", [await stage.backends.listen(server)], { protocol: "h2c" }),
+    ]);
+    const session = open(`http://127.0.0.1:${plane.at(80)}`);
+    const paths = Array.from({ length: 40 }, (_, index) => `/${index}`);
+    const get = (path: string): Promise<Http2Answer> =>
+      exchange(session, { ":path": path, ":authority": "shop.example" });
+    expect((await Promise.all(paths.map(get))).map(({ body }) => body)).toEqual(paths);
+    const before = sessions;
+    expect(before).toBeGreaterThan(1);
+    for (let round = 0; round <= before; round++) {
+      expect((await get("/last")).body).toBe("/last");
+      expect((await get("/after")).body).toBe("/after");
+    }
+    expect(sessions).toBeGreaterThan(before);
+  });
+
   test("a client that leaves a stream makes the backend's stream end, too", async () => {
     const server = createServer();
     const left = new Promise<number>((resolve) => {

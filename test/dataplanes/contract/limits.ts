@@ -47,7 +47,8 @@ export function describeLimits(create: CreateDataPlane): void {
     socket.on("error", () => {});
     const answer = textOf(socket).catch(() => "reset");
     for (let sent = 0; sent < 1024 && !socket.destroyed; sent++) {
-      if (!socket.write("x".repeat(1024))) await Promise.race([once(socket, "drain"), once(socket, "close")]);
+      if (!socket.write("x".repeat(1024)))
+        await new Promise((resolve) => socket.once("drain", resolve).once("close", resolve));
     }
     expect(await answer).toMatch(/^HTTP\/1\.1 431 |^reset$/);
   });
@@ -103,6 +104,23 @@ export function describeLimits(create: CreateDataPlane): void {
     expect(await textOf(idle)).toMatch(/^HTTP\/1\.1 200 /);
     const session = connectHttp2(`http://127.0.0.1:${plane.at(80)}`);
     await once(session, "close");
+  });
+
+  test("an answer that nobody takes is cut off", async () => {
+    const endless = await stage.backends.http((_request, response) => {
+      const more = (): void => {
+        while (response.write(Buffer.alloc(64 * 1024)));
+        response.once("drain", more);
+      };
+      more();
+    });
+    const plane = await stage.start(
+      [http, shop, host(shop, "shop.example", [rule({ action: forwardTo("b") })]), backend("b", [endless])],
+      { limits: { clientStallTimeoutMs: 300 } },
+    );
+    const socket = await open(plane.at(80), "GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n");
+    socket.pause();
+    expect(await plane.record(({ status }) => status === 200)).toMatchObject({ reason: "ClientStalled" });
   });
 
   test("connections beyond the limit are closed at once; those that are open go on", async () => {

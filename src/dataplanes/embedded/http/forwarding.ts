@@ -40,6 +40,7 @@ const failures: Readonly<
   Record<UpstreamFailure["kind"], readonly [status: number, reason: string, message: string]>
 > = {
   connect: [503, "BackendUnreachable", "the backend cannot be reached"],
+  refused: [503, "BackendRefused", "the backend does not take this request now"],
   reset: [502, "BackendReset", "the backend broke off"],
   timeout: [504, "BackendTimeout", "the backend did not answer in time"],
   invalid: [500, "InvalidRequest", "the request cannot be passed on"],
@@ -56,6 +57,7 @@ export class Forwarding implements UpstreamHandler {
   #requestTimer: NodeJS.Timeout | undefined;
   #attemptTimer: NodeJS.Timeout | undefined;
   #backoffTimer: NodeJS.Timeout | undefined;
+  #stallTimer: NodeJS.Timeout | undefined;
 
   constructor(serving: Serving, parts: ForwardingParts) {
     this.#serving = serving;
@@ -103,7 +105,17 @@ export class Forwarding implements UpstreamHandler {
     const { exchange } = this.#parts.request;
     if (exchange.write(chunk)) return;
     flow.pause();
-    exchange.onDrain(() => flow.resume());
+    const { clientStallTimeoutMs } = this.#serving.limits;
+    if (clientStallTimeoutMs > 0) {
+      this.#stallTimer = setTimeout(
+        () => this.#fail(408, "ClientStalled", "the answer was not taken in time"),
+        clientStallTimeoutMs,
+      );
+    }
+    exchange.onDrain(() => {
+      clearTimeout(this.#stallTimer);
+      flow.resume();
+    });
   }
 
   onEnd(trailers: HeaderFields | undefined): void {
@@ -178,6 +190,7 @@ export class Forwarding implements UpstreamHandler {
     const { body, request } = this.#parts;
     if (body !== undefined && !body.replayable) return false;
     if (failure.kind === "connect") return this.#tries < Math.min(this.#endpoints.length, IMPLICIT_TRIES);
+    if (failure.kind === "refused") return this.#tries < IMPLICIT_TRIES;
     const safe = request.method === "GET" || request.method === "HEAD" || request.method === "OPTIONS";
     return failure.kind === "reset" && safe && body === undefined && this.#tries === 1;
   }
@@ -210,6 +223,7 @@ export class Forwarding implements UpstreamHandler {
     clearTimeout(this.#requestTimer);
     clearTimeout(this.#attemptTimer);
     clearTimeout(this.#backoffTimer);
+    clearTimeout(this.#stallTimer);
   }
 }
 

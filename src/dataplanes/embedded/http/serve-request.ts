@@ -73,11 +73,13 @@ function admit(serving: Serving, request: RoutedRequest): boolean {
     connection.listener === undefined
       ? serving.table.admitHttp(connection.port.id, request.authority)
       : serving.table.admitHttps(connection.listener, request.authority);
-  if ("listener" in admission) {
+  // A connection may outlive the protocol of its port; it never gets to see what now belongs to TLS.
+  const mixed = "listener" in admission && (admission.listener.protocol === "HTTPS") !== connection.secure;
+  if ("listener" in admission && !mixed) {
     request.listener = admission.listener;
     return true;
   }
-  if (admission.status === 421) {
+  if ("status" in admission && admission.status === 421) {
     replyLocally(request, 421, {
       reason: "Misdirected",
       message: "this connection does not serve that host; open another one for it",

@@ -96,7 +96,8 @@ class OpenPort {
   }
 }
 
-function samePlace(a: PortItem, b: PortItem): boolean {
+/** The port can stay open: whatever else of it has changed is seen by the next connection. */
+export function samePlace(a: PortItem, b: PortItem): boolean {
   return a.port === b.port && a.protocol === b.protocol && a.transport === b.transport;
 }
 

@@ -40,8 +40,8 @@ export interface Flow {
 }
 
 export interface UpstreamFailure {
-  /** `connect`: nothing of the request was sent. `timeout`: no answer, or no more of it. */
-  readonly kind: "connect" | "reset" | "timeout" | "invalid";
+  /** `connect` and `refused`: the backend has not begun with the request. `timeout`: no answer, or no more of it. */
+  readonly kind: "connect" | "refused" | "reset" | "timeout" | "invalid";
   readonly message: string;
 }
 
