@@ -1,0 +1,49 @@
+/**
+ * Rules, as they must read where every request arrives in cleartext on one loopback port. The edge says in X-Forwarded-Proto how the visitor came and
+ * lets no visitor say it instead; that is the only difference between http and https that is left.
+ *
+ * - A redirect that names no scheme keeps the visitor's: it stands once for http and once for https.
+ * - A redirect of an HTTP listener to https on the same host concerns visitors over http alone; otherwise it would redirect to itself for ever.
+ * - Rules of an HTTP listener beside an HTTPS one of the same owner and hostname concern visitors over http alone, and come first for them.
+ */
+import type { ListenerProtocol } from "../../plan/plan.ts";
+import type { RedirectAction, Rule } from "../../plan/rule.ts";
+
+const SCHEME_HEADER = "x-forwarded-proto";
+
+export function primaryRules(rules: readonly Rule[], protocol: ListenerProtocol): readonly Rule[] {
+  return rules.flatMap((rule) => {
+    if (rule.action.type !== "redirect") return [rule];
+    const { action } = rule;
+    if (action.scheme === undefined) {
+      return [
+        overHttp({ ...rule, action: withScheme(action, "http") }),
+        { ...rule, action: withScheme(action, "https") },
+      ];
+    }
+    return [protocol === "HTTP" && leadsToHttps(action) ? overHttp(rule) : rule];
+  });
+}
+
+export function twinRules(rules: readonly Rule[]): readonly Rule[] {
+  return rules.map((rule) =>
+    rule.action.type === "redirect" && rule.action.scheme === undefined
+      ? overHttp({ ...rule, action: withScheme(rule.action, "http") })
+      : overHttp(rule),
+  );
+}
+
+/** To https on the host that was asked for. */
+export function leadsToHttps({ scheme, hostname }: RedirectAction): boolean {
+  return scheme === "https" && hostname === undefined;
+}
+
+function overHttp(rule: Rule): Rule {
+  const { match } = rule;
+  const came = { type: "exact", name: SCHEME_HEADER, value: "http" } as const;
+  return { ...rule, match: { ...match, headers: [...match.headers, came] } };
+}
+
+function withScheme(action: RedirectAction, scheme: string): RedirectAction {
+  return { ...action, scheme };
+}
