@@ -151,6 +151,7 @@ function judgeRoot(
     conditions: [
       ...own,
       ...resolvedRefs(gateway, references),
+      ...insecureFrontend(gateway),
       ...attachedListenerSets(owner.key, accepted, lookup, sources, counts),
     ],
   };
@@ -167,6 +168,15 @@ function resolvedRefs(
       ? holds("ResolvedRefs", "ResolvedRefs", "all references resolve")
       : fails("ResolvedRefs", references.unresolved),
   ];
+}
+
+/** Tells whoever looks that clients without a valid certificate are let in; there only while it is so (GatewayConditionInsecureFrontendValidationMode). */
+function insecureFrontend(gateway: Gateway | undefined): readonly Verdict[] {
+  const frontend = gateway?.spec.tls?.frontend;
+  const everywhere = [frontend?.default, ...(frontend?.perPort ?? []).map(({ tls }) => tls)];
+  if (!everywhere.some((tls) => tls?.validation?.mode === "AllowInsecureFallback")) return [];
+  const message = "spec.tls.frontend lets in clients without a valid certificate";
+  return [holds("InsecureFrontendValidationMode", "ConfigurationChanged", message)];
 }
 
 /** Seed 003, "Gateway Conditions": only where somebody uses the experimental kind. */
