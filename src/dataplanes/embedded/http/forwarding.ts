@@ -15,7 +15,7 @@ import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler } from "../up
 import { addCorsHeaders } from "./cors.ts";
 import { applyEdits } from "./edit-headers.ts";
 import type { HeaderFields } from "./header-fields.ts";
-import { removeHopByHop } from "./hop-by-hop.ts";
+import { cleanTrailers, removeHopByHop } from "./hop-by-hop.ts";
 import { replyLocally } from "./local-reply.ts";
 import type { RequestBody } from "./request-body.ts";
 import type { RoutedRequest } from "./routed-request.ts";
@@ -122,8 +122,13 @@ export class Forwarding implements UpstreamHandler {
     this.#call = undefined;
     this.#parts.body?.close();
     const { exchange } = this.#parts.request;
-    if (mayHaveBody(exchange.method, exchange.status)) exchange.end(trailers);
     this.#clearTimers();
+    if (!mayHaveBody(exchange.method, exchange.status)) return;
+    try {
+      exchange.end(cleanTrailers(trailers));
+    } catch {
+      exchange.abort();
+    }
   }
 
   onSwitch(headers: HeaderFields, stream: Duplex): void {
@@ -159,7 +164,7 @@ export class Forwarding implements UpstreamHandler {
         ...head,
         scheme: backend.tls === undefined ? "http" : "https",
         body: body?.open(),
-        trailers: () => request.exchange.trailers(),
+        trailers: () => cleanTrailers(request.exchange.trailers()),
       },
       this,
     );

@@ -33,6 +33,7 @@ export class H1Exchange implements Exchange {
     this.connection = connection;
     this.#request = request;
     this.#response = response;
+    response.on("error", ignore);
     this.#head = parts.upgradeHead;
     this.#awaitsContinue = parts.awaitsContinue ?? false;
     this.protocol = request.httpVersionMinor === 1 ? "HTTP/1.1" : "HTTP/1.0";

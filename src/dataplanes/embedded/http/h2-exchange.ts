@@ -60,7 +60,11 @@ export class H2Exchange implements Exchange {
   }
 
   continue(): void {
-    if (this.status === 0 && this.headers.get("expect")?.toLowerCase() === "100-continue") {
+    if (
+      this.status === 0 &&
+      !this.#stream.destroyed &&
+      this.headers.get("expect")?.toLowerCase() === "100-continue"
+    ) {
       this.headers.remove("expect");
       this.#stream.additionalHeaders({ ":status": 100 });
     }
@@ -104,6 +108,10 @@ export class H2Exchange implements Exchange {
   }
 
   switchProtocols(headers: HeaderFields, backend: Duplex): void {
+    if (this.#stream.destroyed) {
+      backend.destroy();
+      return;
+    }
     headers.remove("sec-websocket-accept");
     this.#stream.respond({ ...headers.toObject(), ":status": 200 });
     this.status = 200;

@@ -39,3 +39,23 @@ export function removeHopByHop(headers: HeaderFields): void {
 function isProtected(name: string): boolean {
   return endToEnd.has(name) || name.startsWith("x-forwarded-");
 }
+
+/** Fields that mean something only in front of a body; behind it they could change what the next reader makes of the message (RFC 9110 6.5.1). */
+const headOnly: ReadonlySet<string> = new Set([
+  "authorization",
+  "content-encoding",
+  "content-length",
+  "content-range",
+  "content-type",
+  "cookie",
+  "host",
+  "set-cookie",
+]);
+
+/** What may pass of the fields behind a body; undefined if nothing is left. */
+export function cleanTrailers(trailers: HeaderFields | undefined): HeaderFields | undefined {
+  if (trailers === undefined) return undefined;
+  removeHopByHop(trailers);
+  trailers.removeAll((name) => headOnly.has(name));
+  return trailers.count > 0 ? trailers : undefined;
+}

@@ -1,5 +1,6 @@
 import type { Filters } from "../../../plan/rule.ts";
 import type { UpstreamHandler } from "../upstream/upstream.ts";
+import { cleanTrailers } from "./hop-by-hop.ts";
 import type { RequestBody } from "./request-body.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 import type { Serving } from "./serve-request.ts";
@@ -30,7 +31,7 @@ export function sendMirrors(
           headers: copy.head.headers.copy(),
           scheme: backend.tls === undefined ? "http" : "https",
           body: copy.body?.mirror(),
-          trailers: () => copy.request.exchange.trailers(),
+          trailers: () => cleanTrailers(copy.request.exchange.trailers()),
         },
         forgetful,
       );

@@ -65,7 +65,7 @@ export class H2Call implements UpstreamCall, Flow {
       });
     }
     if (body !== undefined) {
-      stream.once("wantTrailers", () => stream.sendTrailers(this.#request.trailers()?.toObject() ?? {}));
+      stream.once("wantTrailers", () => this.#sendTrailers(stream));
       body.once("error", () => this.cancel());
       body.pipe(stream);
     }
@@ -101,6 +101,15 @@ export class H2Call implements UpstreamCall, Flow {
     head[":authority"] = authority;
     head[":path"] = path;
     return head;
+  }
+
+  #sendTrailers(stream: ClientHttp2Stream): void {
+    try {
+      stream.sendTrailers(this.#request.trailers()?.toObject() ?? {});
+    } catch {
+      // Not what HTTP/2 takes for a field: the request goes without.
+      stream.sendTrailers({});
+    }
   }
 
   #onAnswer(headers: IncomingHttpHeaders & { readonly ":status"?: number | undefined }): void {
