@@ -89,7 +89,8 @@ export class LiveGateway {
 
   /** The status is the memory of assigned ports; files have none, so it is kept here. */
   #withPorts({ key, resource }: Change): Change {
-    if (resource?.kind !== "XListenerSet" || resource.status !== undefined) return { key, resource };
+    if (resource?.kind !== "XListenerSet" || resource.status?.listeners !== undefined)
+      return { key, resource };
     const status = (portsOf(this.engine.verdict(key)) ?? this.#earlier(key)) as typeof resource.status;
     return { key, resource: status === undefined ? resource : { ...resource, status } };
   }

@@ -1,0 +1,243 @@
+/** The admin server of a running process. */
+
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { request as httpRequest } from "node:http";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { METRICS } from "../../src/admin/metric-table.ts";
+import { folder, freePorts, ROOT, type Running, start, until } from "../cli/mergeway.ts";
+
+const EXAMPLE = join(ROOT, "examples/two-teams");
+const FILES = [
+  "gateway.yaml",
+  "platform-certificate.yaml",
+  "team-coffee.yaml",
+  "team-coffee-certificate.yaml",
+  "team-zest.yaml",
+  "team-zest-certificate.yaml",
+];
+
+let path: string;
+let running: Running;
+let base: string;
+let httpPort: number;
+
+beforeEach(async () => {
+  const [http = 0, https = 0] = await freePorts(2);
+  httpPort = http;
+  const text = (name: string): string =>
+    readFileSync(join(EXAMPLE, name), "utf8")
+      .replaceAll("8080", String(http))
+      .replaceAll("8443", String(https));
+  path = folder(Object.fromEntries(FILES.map((name) => [name, text(name)])));
+  running = start(["run", path, "--address", "127.0.0.1", "--admin-address", "127.0.0.1:0"]);
+  base = (await running.prints(/admin server on (http:\S+)/))[1] ?? "";
+  await running.prints(/listeners served/);
+});
+
+async function json(
+  at: string,
+): Promise<{ total: number; items: Record<string, unknown>[] } & Record<string, unknown>> {
+  const response = await fetch(`${base}${at}`);
+  expect(response.status, at).toBe(200);
+  return (await response.json()) as never;
+}
+
+describe("the admin server", () => {
+  test("tells that it lives and is ready, and lists what there is", async () => {
+    expect(await (await fetch(`${base}/healthz`)).text()).toBe("ok\n");
+    expect(await (await fetch(`${base}/readyz`)).text()).toBe("ready\n");
+    const { endpoints } = await json("/");
+    expect((endpoints as { path: string }[]).map(({ path: at }) => at)).toContain("/api/v1/hostnames");
+    expect((await fetch(`${base}/nothing`)).status).toBe(404);
+  });
+
+  test("shows the merged state: gateways, listeners, routes, hostnames", async () => {
+    const gateways = await json("/api/v1/gateways");
+    expect(gateways.items[0]).toMatchObject({
+      namespace: "platform",
+      name: "shared",
+      attachedListenerSets: 1,
+    });
+    const listeners = await json("/api/v1/listeners?namespace=team-zest");
+    expect(listeners).toMatchObject({
+      total: 2,
+      items: [
+        {
+          section: "http",
+          state: "conflicted",
+          reason: "HostnameConflict",
+          heldBy: { namespace: "team-coffee" },
+        },
+        { section: "https", state: "conflicted" },
+      ],
+    });
+    const routes = await json("/api/v1/routes?namespace=team-coffee");
+    expect(routes.items).toMatchObject([
+      {
+        kind: "HTTPRoute",
+        namespace: "team-coffee",
+        name: "coffee",
+        attached: [{ hostnames: ["coffee.example.com"] }, {}],
+        backends: [{ endpoints: 1 }],
+      },
+    ]);
+    const hostnames = await json("/api/v1/hostnames?gateway=platform/shared");
+    expect(
+      hostnames.items.find(({ hostname, port }) => hostname === "coffee.example.com" && port === httpPort),
+    ).toMatchObject({
+      holder: { listener: { namespace: "team-coffee", section: "http" } },
+      claims: [{ listener: { namespace: "team-zest" }, state: "conflicted" }],
+    });
+  });
+
+  test("pages through long lists", async () => {
+    const all = await json("/api/v1/listeners");
+    const part = await json("/api/v1/listeners?limit=2&offset=1");
+    expect(part.total).toBe(all.total);
+    expect(part.items).toEqual(all.items.slice(1, 3));
+  });
+
+  test("explains, and refuses what it does not understand", async () => {
+    const url = encodeURIComponent(`http://coffee.example.com:${httpPort}/`);
+    expect(await json(`/api/v1/explain?url=${url}`)).toMatchObject({
+      outcome: "forward",
+      route: { namespace: "team-coffee", name: "coffee" },
+    });
+    expect((await fetch(`${base}/api/v1/explain`)).status).toBe(400);
+    const bad = await fetch(`${base}/api/v1/explain?url=nonsense`);
+    expect(bad.status).toBe(400);
+    expect(await bad.json()).toMatchObject({ error: expect.stringContaining("is not a URL") });
+  });
+
+  test("only reads, and only for whoever names it by address", async () => {
+    expect((await fetch(`${base}/api/v1/gateways`, { method: "POST" })).status).toBe(405);
+    const asking = async (host: string): Promise<number> => {
+      const { promise, resolve, reject } = Promise.withResolvers<number>();
+      const sent = httpRequest(`${base}/api/v1/gateways`, { headers: { host }, agent: false }, (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      });
+      sent.on("error", reject);
+      sent.end();
+      return await promise;
+    };
+    expect(await asking("rebound.example.com")).toBe(403);
+    expect(await asking("localhost.example.com:9909")).toBe(403);
+    expect(await asking("localhost:9909")).toBe(200);
+    expect(await asking("[::1]:9909")).toBe(200);
+  });
+
+  test("has no key to tell", async () => {
+    const key =
+      /tls\.key: (\S+)/.exec(readFileSync(join(path, "team-coffee-certificate.yaml"), "utf8"))?.[1] ?? "";
+    expect(key.length).toBeGreaterThan(100);
+    const inner = Buffer.from(key, "base64").toString().split("\n")[1] ?? "";
+    expect(inner.length).toBeGreaterThan(40);
+    for (const at of [
+      "/",
+      "/metrics",
+      "/api/v1/gateways",
+      "/api/v1/listeners",
+      "/api/v1/routes",
+      "/api/v1/hostnames",
+    ]) {
+      const text = await (await fetch(`${base}${at}`)).text();
+      expect(text).not.toContain(key);
+      expect(text).not.toContain(inner);
+    }
+  });
+
+  test("sends changes as events, and what was missed to whoever comes back", async () => {
+    const { body } = await fetch(`${base}/api/v1/events`);
+    if (body === null) throw new Error("no events");
+    rmSync(join(path, "team-coffee.yaml"));
+    let text = "";
+    const decoder = new TextDecoder();
+    const wanted = /id: (\d+)\nevent: change\ndata: (\{.*"namespace":"team-zest".*"now":"serving".*\})\n/;
+    for await (const chunk of body) {
+      text += decoder.decode(chunk as Uint8Array, { stream: true });
+      if (wanted.test(text)) break;
+    }
+    const [, id = "0", data = ""] = wanted.exec(text) ?? [];
+    expect(JSON.parse(data)).toMatchObject({
+      type: "listener",
+      before: "waiting",
+      now: "serving",
+      hostname: "coffee.example.com",
+    });
+    const missed = await fetch(`${base}/api/v1/events`, {
+      headers: { "last-event-id": String(Number(id) - 1) },
+    });
+    const reader = missed.body?.getReader();
+    let again = "";
+    while (!again.includes(data)) again += decoder.decode((await reader?.read())?.value, { stream: true });
+    await reader?.cancel();
+    expect(again).toContain(`id: ${id}\n`);
+  });
+
+  test("counts by the pattern that served, never by the client's words", async () => {
+    const ask = async (host: string): Promise<void> => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const sent = httpRequest(
+        { host: "127.0.0.1", port: httpPort, headers: { host }, agent: false },
+        (response) => {
+          response.resume();
+          response.on("end", resolve);
+        },
+      );
+      sent.on("error", reject);
+      sent.end();
+      await promise;
+    };
+    for (let count = 0; count < 5; count++) await ask(`random-${count}.example.org`);
+    await ask("coffee.example.com");
+    const metrics = async (): Promise<string> => await (await fetch(`${base}/metrics`)).text();
+    const text = await until(async () => {
+      const now = await metrics();
+      return /mergeway_requests_total\{hostname="\*",code="5xx"\} 5\n/.test(now) ? now : undefined;
+    }, "five requests");
+    expect(text).toMatch(/mergeway_requests_total\{hostname="coffee\.example\.com",code="5xx"\} 1\n/);
+    expect(text).not.toContain("random-");
+    expect(text).toMatch(
+      /mergeway_listener_state\{kind="ListenerSet",namespace="team-zest",name="zest",listener_name="http",state="conflicted"\} 1\n/,
+    );
+    rmSync(join(path, "team-coffee.yaml"));
+    rmSync(join(path, "team-zest.yaml"));
+    await until(
+      async () => !(await metrics()).includes('hostname="coffee.example.com"') || undefined,
+      "the hostname to be forgotten",
+    );
+  });
+
+  test("exposes exactly the metrics of the table, beside those of the process", async () => {
+    const text = await (await fetch(`${base}/metrics`)).text();
+    const names = Array.from(text.matchAll(/^# TYPE (\S+)/gm), ([, name]) => name as string);
+    const own = names.filter((name) => !/^(process|nodejs)_/.test(name));
+    expect(own.sort()).toEqual(Object.keys(METRICS).sort());
+  });
+
+  test("counts files that cannot be read", async () => {
+    writeFileSync(join(path, "broken.yaml"), "a: [");
+    await until(
+      async () =>
+        /^mergeway_source_errors [1-9]/m.test(await (await fetch(`${base}/metrics`)).text()) || undefined,
+      "the error",
+    );
+  });
+
+  test("is not ready while it stops", async () => {
+    const server = await fetch(`${base}/readyz`);
+    expect(server.status).toBe(200);
+    running.kill("SIGTERM");
+    const last = await until(async () => {
+      try {
+        const { status } = await fetch(`${base}/readyz`);
+        return status === 200 ? undefined : status;
+      } catch {
+        return 0;
+      }
+    }, "an end of being ready");
+    expect([0, 503]).toContain(last);
+  });
+});
