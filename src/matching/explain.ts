@@ -305,12 +305,13 @@ function sameListener(a: ListenerRef, b: ListenerRef): boolean {
   return a.kind === b.kind && a.namespace === b.namespace && a.name === b.name && a.section === b.section;
 }
 
-function viewOf({ method, path, query, headers }: ExplainedRequest): RequestView {
+/** Rules may match Host like any other header; over HTTP/2 it comes as `:authority`. */
+function viewOf({ method, authority, path, query, headers }: ExplainedRequest): RequestView {
   const values = new Map<string, string>();
   for (const [name, value] of headers) {
     const key = name.toLowerCase();
     const before = values.get(key);
     values.set(key, before === undefined ? value : `${before}, ${value}`);
   }
-  return { method, path, query, header: (name) => values.get(name) };
+  return { method, path, query, header: (name) => (name === "host" ? authority : values.get(name)) };
 }

@@ -429,6 +429,20 @@ test("property: explain, the routing table and a plain reading of the rules agre
   );
 });
 
+test("a rule that matches the Host header meets the authority", () => {
+  const asked = { port: 80, scheme: "http", method: "GET", path: "/", query: "", headers: [] } as const;
+  const hosts = tableOf(
+    port("80"),
+    listener("all", "80", ""),
+    host("80-all", "all", "", [
+      rule("named", { headers: [{ type: "exact", name: "host", value: "foo.example.com" }] }, forward),
+    ]),
+    backend("web"),
+  );
+  expect(explainRequest(hosts, { ...asked, authority: "foo.example.com" }).outcome).toBe("forward");
+  expect(explainRequest(hosts, { ...asked, authority: "bar.example.com" }).status).toBe(404);
+});
+
 test("hostile requests are explained, not feared", () => {
   for (const authority of ["", ":", "[", "a.".repeat(10_000), "\u0000", "__proto__"]) {
     for (const path of ["", "*", "/".repeat(10_000), "%", "/\ud800"]) {
