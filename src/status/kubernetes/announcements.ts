@@ -7,18 +7,35 @@
 import { type Key, partsOf } from "../../api/key.ts";
 import type { Condition } from "../../api/metadata.ts";
 import type { ListenerVerdict, OwnerVerdict } from "../../engine/verdicts.ts";
-import type { EventContent, EventObject } from "./events.ts";
+import type { EventContent, EventObject, EventRecorder } from "./events.ts";
 import type { Held } from "./held.ts";
 import { listOf, type Status } from "./merge-status.ts";
-import type { StatusWrite } from "./writer.ts";
+import type { StatusWrite, StatusWriterOptions } from "./writer.ts";
 
-export interface Announcement {
+interface Announcement {
   readonly regarding: EventObject;
   readonly content: EventContent;
 }
 
 /** Finds an object as the writer last knew it. */
-export type Find = (key: Key) => Held | undefined;
+type Find = (key: Key) => Held | undefined;
+
+/** The hooks of a status writer that tell its writes to a recorder. */
+export function announcer(
+  recorder: EventRecorder,
+  find: Find,
+): Required<Pick<StatusWriterOptions, "onWrite" | "onFight">> {
+  const tell = ({ regarding, content }: Announcement): void => recorder.record(regarding, content);
+  return {
+    onWrite: (write) => {
+      for (const announcement of announcementsOf(write, find)) tell(announcement);
+    },
+    onFight: ({ key, held, times }) => {
+      const announcement = announcementOfFight(key, held, times);
+      if (announcement !== undefined) tell(announcement);
+    },
+  };
+}
 
 /** What to tell about one write. */
 export function announcementsOf(write: StatusWrite, find: Find): readonly Announcement[] {
@@ -44,7 +61,7 @@ export function announcementsOf(write: StatusWrite, find: Find): readonly Announ
 }
 
 /** Somebody keeps changing a status of ours. The first times may be a restore or a clumsy script. */
-export function announcementOfFight(key: Key, held: Held, times: number): Announcement | undefined {
+function announcementOfFight(key: Key, held: Held, times: number): Announcement | undefined {
   if (times < 3) return undefined;
   const note =
     "another program keeps changing the part of the status that Mergeway writes; it is written again ever more rarely";
@@ -158,6 +175,7 @@ function conditionNews(
   prefix: string,
 ): EventContent[] {
   const isConflicted = statusOf(after, "Conflicted") === "True";
+  const wasConflicted = statusOf(before, "Conflicted") === "True";
   return TOPICS.flatMap(({ type, bad, recovered, action }): EventContent[] => {
     // A conflict makes the other conditions false too; one Event says it.
     if (isConflicted && type !== "Conflicted") return [];
@@ -170,6 +188,8 @@ function conditionNews(
     if (is && (!was || previous?.reason !== condition.reason)) {
       return [{ type: "Warning", reason: condition.reason, action, note }];
     }
+    // Neither is the end of a conflict told once for each of them.
+    if (wasConflicted && type !== "Conflicted") return [];
     return was && !is && condition.reason !== "Pending"
       ? [{ type: "Normal", reason: recovered, action, note }]
       : [];
@@ -184,7 +204,7 @@ function conditionsIn(holder: Readonly<Record<string, unknown>> | undefined): re
   return listOf<Condition>(holder?.["conditions"]);
 }
 
-export function eventObject(key: Key, { apiVersion, metadata }: Held): EventObject {
+function eventObject(key: Key, { apiVersion, metadata }: Held): EventObject {
   const { kind, namespace, name } = partsOf(key);
   return { apiVersion, kind, namespace, name, uid: metadata.uid };
 }

@@ -15,6 +15,7 @@ import { type KubernetesClient, MERGE_PATCH } from "../../kubernetes/client.ts";
 import type { KubernetesObserver } from "../../kubernetes/observer.ts";
 import { renderStatus } from "../render.ts";
 import { type InstalledApi, supportedFeatures, supportedVersion } from "./gateway-class.ts";
+import { unsaysForNow } from "./grace.ts";
 import {
   entriesField,
   type Held,
@@ -64,6 +65,8 @@ export interface StatusTiming extends PaceTiming {
   readonly settleMs: number;
   readonly firstBackoffMs: number;
   readonly mostBackoffMs: number;
+  /** For so long after a leader has begun it does not unsay what it may only not know yet. */
+  readonly graceMs: number;
 }
 
 const TIMING: StatusTiming = {
@@ -72,6 +75,7 @@ const TIMING: StatusTiming = {
   intervalMs: 200,
   firstBackoffMs: 500,
   mostBackoffMs: 60_000,
+  graceMs: 15_000,
   fightMs: 1_000,
   mostFightMs: 300_000,
 };
@@ -101,6 +105,7 @@ export class StatusWriter {
   readonly #timing: StatusTiming;
   readonly #entries = new Map<Key, Entry>();
   #queue: WorkQueue | undefined;
+  #graceEnds = 0;
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;
@@ -157,6 +162,7 @@ export class StatusWriter {
   async run(signal: AbortSignal): Promise<void> {
     const queue = new WorkQueue();
     this.#queue = queue;
+    this.#graceEnds = performance.now() + this.#timing.graceMs;
     for (const [key, entry] of this.#entries) {
       // Whoever led before may have written what no verdict stands behind any more.
       if (entry.verdict === undefined && isWritten(entry.held?.status)) entry.wasOurs = true;
@@ -213,7 +219,7 @@ export class StatusWriter {
       const wish = await this.#wish(key, entry, signal);
       if (wish === undefined) return;
       if (entry.held !== wish.over || entry.verdict !== verdict) continue;
-      const rest = entry.pace.rest();
+      const rest = Math.max(entry.pace.rest(), this.#graceFor(entry, wish));
       if (rest > 0) {
         this.#queue?.add(key, rest);
         return;
@@ -230,6 +236,11 @@ export class StatusWriter {
     }
     const message = `${key} changes faster than it can be written`;
     throw new ApiError({ status: 409, code: "Conflict", message });
+  }
+
+  #graceFor({ verdict }: Entry, { over, fields }: Wish): number {
+    const left = this.#graceEnds - performance.now();
+    return left > 0 && verdict !== undefined && unsaysForNow(over.status, fields) ? left : 0;
   }
 
   async #wish(key: Key, entry: Entry, signal: AbortSignal): Promise<Wish | undefined> {

@@ -6,7 +6,7 @@ import type { KubernetesObserver } from "../../../src/kubernetes/observer.ts";
 import type { Installation } from "../../../src/sources/kubernetes/installation.ts";
 import { KubernetesSource } from "../../../src/sources/kubernetes/source.ts";
 import type { Change } from "../../../src/sources/source.ts";
-import { announcementOfFight, announcementsOf } from "../../../src/status/kubernetes/announcements.ts";
+import { announcer } from "../../../src/status/kubernetes/announcements.ts";
 import { EventRecorder } from "../../../src/status/kubernetes/events.ts";
 import { StatusWriter } from "../../../src/status/kubernetes/writer.ts";
 
@@ -57,6 +57,7 @@ export function startController({ client, namespaces }: ControllerOptions): Test
   };
   let installed: Installation = { bundleVersions: [], channels: [], isKnown: false };
   const events = new EventRecorder({ client, controllerName, instance: "e2e", observer: seen });
+  const announcing = announcer(events, (key) => writer.held(key));
   const writer: StatusWriter = new StatusWriter({
     client,
     controllerName,
@@ -66,15 +67,11 @@ export function startController({ client, namespaces }: ControllerOptions): Test
     timing: { fightMs: 200 },
     onWrite: (write) => {
       writes.push(write.key);
-      console.log(write.key, JSON.stringify(write.before), JSON.stringify(write.after));
-      for (const { regarding, content } of announcementsOf(write, (key) => writer.held(key))) {
-        events.record(regarding, content);
-      }
+      announcing.onWrite(write);
     },
-    onFight: ({ key, held, times }) => {
-      fights.push(key);
-      const announcement = announcementOfFight(key, held, times);
-      if (announcement !== undefined) events.record(announcement.regarding, announcement.content);
+    onFight: (fight) => {
+      fights.push(fight.key);
+      announcing.onFight(fight);
     },
   });
   const source = new KubernetesSource({

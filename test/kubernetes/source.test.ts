@@ -1,0 +1,340 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { keyOf } from "../../src/api/key.ts";
+import type { Resource } from "../../src/api/resource.ts";
+import { newestFirst } from "../../src/sources/kubernetes/discovery.ts";
+import { Interest } from "../../src/sources/kubernetes/interest.ts";
+import { shaperOf } from "../../src/sources/kubernetes/shape.ts";
+import { KubernetesSource } from "../../src/sources/kubernetes/source.ts";
+import type { Change } from "../../src/sources/source.ts";
+import { type Answer, eventually, type Seen, ServerDouble } from "./server-double.ts";
+
+const OURS = "mergeway.dev/controller";
+
+/** A server with one version of the Gateway API, whose answers a test can change by path. */
+const GROUP = "/apis/gateway.networking.k8s.io";
+
+let double: ServerDouble;
+let overrides: Map<string, (seen: Seen, answer: Answer) => void>;
+let version: string;
+let batches: (readonly Change[])[];
+let logged: string[];
+let stop: () => Promise<void>;
+
+function serve(seen: Seen, answer: Answer): void {
+  const override = overrides.get(seen.path);
+  if (override !== undefined && seen.query.get("watch") !== "true") override(seen, answer);
+  else if (seen.path === "/apis") {
+    const name = "gateway.networking.k8s.io";
+    answer.json({ groups: [{ name, versions: [{ version: "v1alpha2" }, { version }] }] });
+  } else if (seen.path === `${GROUP}/${version}`) {
+    const kinds = ["GatewayClass", "Gateway", "HTTPRoute"];
+    answer.json({ resources: kinds.map((kind) => ({ name: `${kind.toLowerCase()}s`, kind })) });
+  } else if (seen.path === `${GROUP}/v1alpha2`) {
+    const kinds = ["TCPRoute", "HTTPRoute"];
+    answer.json({ resources: kinds.map((kind) => ({ name: `${kind.toLowerCase()}s`, kind })) });
+  } else if (seen.query.get("watch") === "true") answer.events();
+  else answer.json({ metadata: { resourceVersion: "1" }, items: [] });
+}
+
+function list(path: string, ...items: readonly unknown[]): void {
+  overrides.set(path, (_seen, answer) => answer.json({ metadata: { resourceVersion: "5" }, items }));
+}
+
+function start(): void {
+  const abort = new AbortController();
+  const source = new KubernetesSource({
+    client: double.client(),
+    controllerName: OURS,
+    observer: { log: (_level, message) => logged.push(message) },
+    timing: { firstBackoffMs: 1, mostBackoffMs: 5 },
+  });
+  const running = source.run((changes) => batches.push(changes), abort.signal);
+  stop = async () => {
+    abort.abort();
+    await running;
+  };
+}
+
+function asked(path: string): boolean {
+  return double.requests.some((request) => request.path === path);
+}
+
+beforeEach(async () => {
+  overrides = new Map();
+  version = "v1";
+  batches = [];
+  logged = [];
+  double = await ServerDouble.start(serve);
+});
+
+afterEach(async () => {
+  await stop();
+  await double.stop();
+});
+
+const CLASS = { metadata: { name: "ours", resourceVersion: "2" }, spec: { controllerName: OURS } };
+const GATEWAY = {
+  metadata: { name: "gw", namespace: "infra", resourceVersion: "3" },
+  spec: {
+    gatewayClassName: "ours",
+    listeners: [
+      { name: "https", port: 443, protocol: "HTTPS", tls: { certificateRefs: [{ name: "cert" }] } },
+    ],
+  },
+};
+
+describe("the source against a server that misbehaves", () => {
+  test("an empty cluster is one empty batch", async () => {
+    start();
+    await eventually(() => expect(batches).toEqual([[]]));
+  });
+
+  test("nothing is said before the slowest list has come", async () => {
+    let finish: (() => void) | undefined;
+    overrides.set("/api/v1/services", (_seen, answer) => {
+      finish = () => answer.json({ metadata: { resourceVersion: "1" }, items: [] });
+    });
+    list(`${GROUP}/v1/gatewayclasses`, CLASS);
+    start();
+    await eventually(() => expect(asked("/apis/discovery.k8s.io/v1/endpointslices")).toBe(true));
+    await eventually(() => expect(finish).toBeDefined());
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(batches).toEqual([]);
+    finish?.();
+    await eventually(() =>
+      expect(batches.map((batch) => batch.map(({ key }) => key))).toEqual([["GatewayClass//ours"]]),
+    );
+  });
+
+  test("a right that is missing holds everything back and is named", async () => {
+    overrides.set("/api/v1/namespaces", (_seen, answer) => answer.refuse(403, "Forbidden"));
+    start();
+    await eventually(() =>
+      expect(logged.join("\n")).toContain("not permitted to list and watch: GET /api/v1/namespaces"),
+    );
+    expect(batches).toEqual([]);
+    overrides.clear();
+    await eventually(() => expect(batches).toHaveLength(1));
+  });
+
+  test("a Secret that cannot be read for a while holds the first batch back", async () => {
+    const path = "/api/v1/namespaces/infra/secrets/cert";
+    list(`${GROUP}/v1/gatewayclasses`, CLASS);
+    list(`${GROUP}/v1/gateways`, GATEWAY);
+    let failures = 0;
+    overrides.set(path, (_seen, answer) => {
+      if (failures++ < 2) answer.refuse(500, "InternalError");
+      else
+        answer.json({
+          metadata: { name: "cert", namespace: "infra", resourceVersion: "4" },
+          type: "Opaque",
+          data: {},
+        });
+    });
+    start();
+    await eventually(() => expect(batches).toHaveLength(1));
+    expect(batches[0]?.map(({ key }) => key).sort()).toEqual([
+      "Gateway/infra/gw",
+      "GatewayClass//ours",
+      "Secret/infra/cert",
+    ]);
+    expect(failures).toBe(3);
+  });
+
+  test("a Secret that may not be read is as good as absent", async () => {
+    list(`${GROUP}/v1/gatewayclasses`, CLASS);
+    list(`${GROUP}/v1/gateways`, GATEWAY);
+    overrides.set("/api/v1/namespaces/infra/secrets/cert", (_seen, answer) =>
+      answer.refuse(403, "Forbidden"),
+    );
+    start();
+    await eventually(() => expect(batches).toHaveLength(1));
+    expect(batches[0]?.map(({ key }) => key).sort()).toEqual(["Gateway/infra/gw", "GatewayClass//ours"]);
+  });
+
+  test("CRDs that may not be read are no obstacle", async () => {
+    overrides.set("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", (_seen, answer) =>
+      answer.refuse(403, "Forbidden"),
+    );
+    start();
+    await eventually(() => expect(batches).toHaveLength(1));
+    expect(logged.join("\n")).toContain("found by polling");
+  });
+
+  test("each kind is read in the newest version that is served", async () => {
+    version = "v1beta1";
+    start();
+    await eventually(() => expect(batches).toHaveLength(1));
+    expect(asked(`${GROUP}/v1beta1/httproutes`)).toBe(true);
+    expect(asked(`${GROUP}/v1alpha2/httproutes`)).toBe(false);
+    expect(asked(`${GROUP}/v1alpha2/tcproutes`)).toBe(true);
+    expect(asked(`${GROUP}/v1/listenersets`)).toBe(false);
+  });
+});
+
+describe("order of versions", () => {
+  test("stable, then beta, then alpha, higher numbers first", () => {
+    stop = () => Promise.resolve();
+    const versions = ["v1alpha2", "v1", "foo", "v1beta1", "v2", "v1alpha10", "v1beta2"];
+    expect(
+      versions
+        .map((each) => ({ version: each }))
+        .sort(newestFirst)
+        .map((each) => each.version),
+    ).toEqual(["v2", "v1", "v1beta2", "v1beta1", "v1alpha10", "v1alpha2", "foo"]);
+  });
+});
+
+describe("shapes", () => {
+  beforeEach(() => {
+    stop = () => Promise.resolve();
+  });
+
+  test("defaults are filled in, unknown fields and large annotations are not kept, statuses are kept whole", () => {
+    const shaped = shaperOf(
+      "HTTPRoute",
+      "gateway.networking.k8s.io/v1",
+    )({
+      metadata: {
+        name: "r",
+        namespace: "n",
+        managedFields: [{ manager: "x" }],
+        annotations: {
+          "kubectl.kubernetes.io/last-applied-configuration": "{}",
+          "mergeway.dev/kept": "yes",
+        },
+      },
+      spec: {
+        parentRefs: [{ name: "gw" }],
+        fromTheFuture: 1,
+        rules: [{ backendRefs: [{ name: "b", port: 80 }] }],
+      },
+      status: { parents: [], fromTheFuture: { kept: true } },
+    });
+    expect(shaped).toEqual({
+      resource: {
+        apiVersion: "gateway.networking.k8s.io/v1",
+        kind: "HTTPRoute",
+        metadata: { name: "r", namespace: "n", annotations: { "mergeway.dev/kept": "yes" } },
+        spec: {
+          parentRefs: [{ group: "gateway.networking.k8s.io", kind: "Gateway", name: "gw" }],
+          rules: [
+            {
+              backendRefs: [{ group: "", kind: "Service", name: "b", port: 80, weight: 1 }],
+              matches: [{ path: { type: "PathPrefix", value: "/" } }],
+            },
+          ],
+        },
+        status: { parents: [], fromTheFuture: { kept: true } },
+      },
+    });
+  });
+
+  test("what an older or newer CRD limits differently is taken, what cannot be read is not", () => {
+    const gateway = shaperOf("Gateway", "gateway.networking.k8s.io/v1");
+    const listener = (name: string): unknown => ({
+      name,
+      port: 80,
+      protocol: "HTTP",
+      hostname: "NOT_A.HOST",
+    });
+    const many = Array.from({ length: 100 }, (_, index) => listener(`l${index}`));
+    const metadata = { name: "g", namespace: "n" };
+    expect(gateway({ metadata, spec: { gatewayClassName: "c", listeners: many } })).toHaveProperty(
+      "resource",
+    );
+    for (const spec of [
+      { gatewayClassName: "c", listeners: "none" },
+      { listeners: [] },
+      { gatewayClassName: "c", listeners: [{ name: "a", port: "80", protocol: "HTTP" }] },
+      "spec",
+      null,
+      undefined,
+    ]) {
+      expect(gateway({ metadata, spec }), JSON.stringify(spec)).toHaveProperty("problem");
+    }
+    expect(
+      gateway({ metadata, spec: { gatewayClassName: "c", listeners: [] }, status: { listeners: 7 } }),
+    ).toHaveProperty("problem");
+  });
+
+  test("of core kinds only what is read is kept", () => {
+    expect(
+      shaperOf(
+        "Service",
+        "v1",
+      )({
+        metadata: { name: "s", namespace: "n", labels: { a: "b" } },
+        spec: {
+          clusterIP: "10.0.0.1",
+          sessionAffinity: "None",
+          ports: [{ port: 80, targetPort: "web", nodePort: 30000 }],
+        },
+        status: { loadBalancer: {} },
+      }),
+    ).toEqual({
+      resource: {
+        apiVersion: "v1",
+        kind: "Service",
+        metadata: { name: "s", namespace: "n" },
+        spec: {
+          type: "ClusterIP",
+          clusterIP: "10.0.0.1",
+          ports: [{ port: 80, protocol: "TCP", targetPort: "web" }],
+        },
+        status: { loadBalancer: {} },
+      },
+    });
+  });
+});
+
+describe("interest in Secrets", () => {
+  beforeEach(() => {
+    stop = () => Promise.resolve();
+  });
+
+  const gatewayClass = (controllerName: string): Resource =>
+    ({ kind: "GatewayClass", metadata: { name: "c" }, spec: { controllerName } }) as Resource;
+  const owner = (kind: string, name: string, secrets: readonly string[], rest: object): Resource =>
+    ({
+      kind,
+      metadata: { name, namespace: "n" },
+      spec: {
+        ...rest,
+        listeners: secrets.map((secret) => ({
+          tls: { certificateRefs: [{ group: "", kind: "Secret", name: secret }] },
+        })),
+      },
+    }) as unknown as Resource;
+  const gateway = (secrets: readonly string[]): Resource =>
+    owner("Gateway", "g", secrets, { gatewayClassName: "c" });
+  const set = (name: string, secrets: readonly string[], parent = "g"): Resource =>
+    owner("ListenerSet", name, secrets, { parentRef: { group: "", kind: "Gateway", name: parent } });
+
+  function take(interest: Interest, resource: Resource): string {
+    const { wanted, unwanted } = interest.take(keyOf(resource), resource);
+    return [...wanted.map((key) => `+${key}`), ...unwanted.map((key) => `-${key}`)].join(" ");
+  }
+
+  test("follows the chain from class to Gateway to set, in any order of arrival", () => {
+    const interest = new Interest(OURS);
+    expect(take(interest, set("s", ["a", "b"]))).toBe("");
+    expect(take(interest, gateway(["a"]))).toBe("");
+    expect(take(interest, gatewayClass(OURS))).toBe("+Secret/n/a +Secret/n/b");
+    expect(take(interest, gateway([]))).toBe("");
+    expect(take(interest, set("s", ["b"]))).toBe("-Secret/n/a");
+    expect(take(interest, set("t", ["b", "c"]))).toBe("+Secret/n/c");
+    expect(take(interest, set("s", ["b"], "other"))).toBe("");
+    expect(take(interest, gatewayClass("other.example/controller"))).toBe("-Secret/n/b -Secret/n/c");
+    expect(take(interest, gatewayClass(OURS))).toBe("+Secret/n/b +Secret/n/c");
+    expect(interest.take("Gateway/n/g", undefined).unwanted).toEqual(["Secret/n/b", "Secret/n/c"]);
+  });
+
+  test("a change that alters no reference alters nothing", () => {
+    const interest = new Interest(OURS);
+    take(interest, gatewayClass(OURS));
+    take(interest, gateway(["a"]));
+    expect(take(interest, gateway(["a"]))).toBe("");
+    expect(interest.isWanted("Secret/n/a")).toBe(true);
+  });
+});
