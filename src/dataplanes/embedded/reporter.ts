@@ -10,7 +10,7 @@ import type { RoutingTable } from "../../matching/routing-table.ts";
 import type { ItemId, ListenerItem, PlanDelta } from "../../plan/plan.ts";
 import type { ItemReport } from "../dataplane.ts";
 import { checkCertificate } from "./check-certificate.ts";
-import type { PortFate } from "./ports/ports.ts";
+import { type PortFate, samePlace } from "./ports/ports.ts";
 
 /** Checking thousands of certificates must not keep the thread from serving. */
 const CERTIFICATES_PER_TURN = 16;
@@ -41,6 +41,11 @@ export class Reporter {
       const listener = this.#table.get("listener", id);
       for (const certificate of listener?.tls?.certificates ?? []) this.#users.get(certificate)?.delete(id);
     }
+    for (const item of delta.upserts) {
+      const before = item.type === "port" ? this.#table.get("port", item.id) : undefined;
+      if (item.type === "port" && before !== undefined && !samePlace(before, item))
+        this.#ports.delete(item.id);
+    }
     for (const id of delta.removes) {
       for (const known of [this.#ports, this.#certificates, this.#users, this.#reported]) known.delete(id);
       for (const known of [this.#unchecked, this.#changed]) known.delete(id);
@@ -49,6 +54,8 @@ export class Reporter {
 
   afterApply(delta: PlanDelta): void {
     for (const item of delta.upserts) {
+      // With workers the plan may have moved on since: a later delta has its own report.
+      if (this.#table.get(item.type, item.id) !== item) continue;
       this.#reported.delete(item.id);
       if (item.type === "listener") {
         for (const certificate of item.tls?.certificates ?? []) {

@@ -44,14 +44,6 @@ export class HeaderFields {
     return false;
   }
 
-  values(name: string): string[] {
-    const values: string[] = [];
-    for (let at = 0; at < this.#fields.length; at += 2) {
-      if (this.#fields[at] === name) values.push(this.#fields[at + 1] as string);
-    }
-    return values;
-  }
-
   add(name: string, value: string): void {
     this.#fields.push(name, value);
   }

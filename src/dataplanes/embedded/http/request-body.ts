@@ -36,10 +36,6 @@ export class RequestBody {
     return this.#kept !== undefined || this.bytes === 0;
   }
 
-  get complete(): boolean {
-    return this.#ended;
-  }
-
   /** The body from its beginning, at this reader's pace; the reader before gets no more. */
   open(): Readable {
     const before = this.#reader;

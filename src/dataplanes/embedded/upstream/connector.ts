@@ -4,24 +4,20 @@ import type { Endpoint } from "../../../plan/backend.ts";
 
 /** Opens connections to one endpoint, with TLS where the backend asks for it. */
 export class Connector {
-  readonly endpoint: Endpoint;
+  readonly #endpoint: Endpoint;
   readonly #tls: ConnectionOptions | undefined;
   readonly #timeoutMs: number;
   /** Lets the next handshake with this endpoint be a short one. */
   #session: Buffer | undefined;
 
   constructor(endpoint: Endpoint, tls: ConnectionOptions | undefined, timeoutMs: number) {
-    this.endpoint = endpoint;
+    this.#endpoint = endpoint;
     this.#tls = tls;
     this.#timeoutMs = timeoutMs;
   }
 
-  get secure(): boolean {
-    return this.#tls !== undefined;
-  }
-
   connect(protocol: "http/1.1" | "h2", done: (error: Error | null, socket?: Socket) => void): Socket {
-    const { address, port } = this.endpoint;
+    const { address, port } = this.#endpoint;
     const socket =
       this.#tls === undefined ? connectTcp({ host: address, port }) : this.#connectTls(protocol, this.#tls);
     socket.setNoDelay(true).setKeepAlive(true, 60_000);
@@ -45,7 +41,7 @@ export class Connector {
   }
 
   #connectTls(protocol: "http/1.1" | "h2", tls: ConnectionOptions): Socket {
-    const { address, port } = this.endpoint;
+    const { address, port } = this.#endpoint;
     const socket = connectTls({
       ...tls,
       host: address,

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import type { RoutingTable } from "../../../matching/routing-table.ts";
 import type { ItemId, PlanDelta, PortItem } from "../../../plan/plan.ts";
 import type { RequestRecord } from "../options.ts";
-import type { PortFate } from "../ports/ports.ts";
+import { type PortFate, samePlace } from "../ports/ports.ts";
 import type { FromWorker, ToWorker, WorkerSetup } from "./messages.ts";
 import { toTransfer } from "./plan-transfer.ts";
 
@@ -28,6 +28,7 @@ export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #workers: Set<Worker> = new Set();
   readonly #fates: Map<ItemId, Map<Worker, PortFate>> = new Map();
+  readonly #ports: Map<ItemId, PortItem> = new Map();
   readonly #turns: Map<number, { readonly waiting: Set<Worker>; readonly done: () => void }> = new Map();
   #turn = 0;
   #closing = false;
@@ -39,7 +40,7 @@ export class WorkerPool {
 
   /** Resolves when every worker serves it. */
   apply(delta: PlanDelta): Promise<void> {
-    for (const id of delta.removes) this.#fates.delete(id);
+    this.#forgetFates(delta);
     const turn = ++this.#turn;
     const message = this.#messageFor(delta, turn);
     return new Promise((done) => {
@@ -47,6 +48,19 @@ export class WorkerPool {
       for (const worker of this.#workers) worker.postMessage(message);
       this.#settle(turn);
     });
+  }
+
+  #forgetFates(delta: PlanDelta): void {
+    for (const id of delta.removes) {
+      this.#fates.delete(id);
+      this.#ports.delete(id);
+    }
+    for (const item of delta.upserts) {
+      if (item.type !== "port") continue;
+      const before = this.#ports.get(item.id);
+      if (before !== undefined && !samePlace(before, item)) this.#fates.delete(item.id);
+      this.#ports.set(item.id, item);
+    }
   }
 
   async close(graceMs: number): Promise<void> {
