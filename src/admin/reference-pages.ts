@@ -1,4 +1,5 @@
 /** docs/reference/admin-api.md and docs/reference/metrics.md; a test fails when they are stale. */
+import { markdownTable } from "../view/markdown-table.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { METRICS } from "./metric-table.ts";
 
@@ -24,9 +25,10 @@ export function adminApiPage(endpoints: readonly Endpoint[]): string {
         ? []
         : [
             "",
-            "| parameter | |",
-            "|---|---|",
-            ...Object.entries(parameters).map(([name, help]) => `| \`${name}\` | ${help} |`),
+            ...markdownTable([
+              ["parameter", ""],
+              ...Object.entries(parameters).map(([name, help]) => [`\`${name}\``, help]),
+            ]),
           ]),
     ]),
   ].join("\n")}\n`;
@@ -41,11 +43,14 @@ export function metricsPage(): string {
     "At `/metrics` of the admin server. Labels are bounded by what is configured, never by what clients send. The usual metrics of a Node process",
     "(`process_*`, `nodejs_*`) come beside these.",
     "",
-    "| metric | type | labels | |",
-    "|---|---|---|---|",
-    ...Object.entries(METRICS).map(
-      ([name, { type, help, labels }]) =>
-        `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(", ")} | ${help} |`,
-    ),
+    ...markdownTable([
+      ["metric", "type", "labels", ""],
+      ...Object.entries(METRICS).map(([name, { type, help, labels }]) => [
+        `\`${name}\``,
+        type,
+        labels.map((label) => `\`${label}\``).join(", "),
+        help,
+      ]),
+    ]),
   ].join("\n")}\n`;
 }

@@ -1,4 +1,6 @@
 /** docs/reference/cli.md, made from the command table; a test fails when the page is stale. */
+
+import { markdownTable } from "../view/markdown-table.ts";
 import type { Command } from "./command.ts";
 import { EXIT_CODES, flagHelp, flagUsage, usageLine } from "./help.ts";
 
@@ -11,9 +13,10 @@ export function cliReferencePage(commands: readonly Command[]): string {
     EXIT_CODES,
     "`NO_COLOR` switches colours off, `FORCE_COLOR=1` on; `SOURCE_DATE_EPOCH` fixes the time that statuses and certificate checks use.",
     "",
-    "| command | what it does |",
-    "|---|---|",
-    ...commands.map(({ name, summary }) => `| [\`${name}\`](#mergeway-${name}) | ${cell(summary)} |`),
+    ...markdownTable([
+      ["command", "what it does"],
+      ...commands.map(({ name, summary }) => [`[\`${name}\`](#mergeway-${name})`, cell(summary)]),
+    ]),
     ...commands.flatMap(commandSection),
   ].join("\n")}\n`;
 }
@@ -49,9 +52,7 @@ function table(head: string, rows: readonly (readonly [string, string])[]): stri
   if (rows.length === 0) return [];
   return [
     "",
-    `| ${head} | |`,
-    "|---|---|",
-    ...rows.map(([name, help]) => `| \`${cell(name)}\` | ${cell(help)} |`),
+    ...markdownTable([[head, ""], ...rows.map(([name, help]) => [`\`${cell(name)}\``, cell(help)])]),
   ];
 }
 

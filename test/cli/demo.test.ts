@@ -1,31 +1,47 @@
 /** The first five minutes: `npm start`, and every curl line that it prints. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { ROOT, until } from "./mergeway.ts";
 
 const run = promisify(execFile);
 
-test("npm start serves two teams, refuses the third, and every curl line it prints answers 200", async () => {
+/** `npm start` with everything that it prints; ended with the test. */
+async function npmStart(): Promise<{ readonly printed: string; stop(): Promise<void> }> {
   const child = spawn("npm", ["start"], { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"], detached: true });
   const ended = once(child, "close");
   let printed = "";
-  child.stdout.on("data", (chunk: Buffer) => {
-    printed += chunk.toString();
-  });
-  child.stderr.on("data", (chunk: Buffer) => {
-    printed += chunk.toString();
-  });
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      printed += chunk.toString();
+    });
+  }
+  const end = (signal: NodeJS.Signals): void => {
+    // The group: npm, its shell and the program.
+    if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, signal);
+  };
   onTestFinished(async () => {
-    if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    end("SIGKILL");
     await ended;
   });
   await until(() => {
     if (child.exitCode !== null) throw new Error(`npm start has ended:\n${printed}`);
     return printed.includes("Ctrl-C stops it") || undefined;
   }, "the end of what npm start prints");
+  return {
+    printed,
+    stop: async () => {
+      end("SIGTERM");
+      await ended;
+    },
+  };
+}
 
+test("npm start serves two teams, refuses the third, and every curl line it prints answers 200", async () => {
+  const { printed, stop } = await npmStart();
   expect(printed).toMatch(
     /ListenerSet team-coffee\/coffee +https +8443 +HTTPS +coffee\.example\.com +team-coffee\/coffee-cert +1 +serving/,
   );
@@ -41,11 +57,33 @@ test("npm start serves two teams, refuses the third, and every curl line it prin
     ]);
     expect(stdout, line).toMatch(/\n200$/);
     const [, host = ""] = /--resolve ([^:]+)/.exec(line) ?? [];
-    const service =
-      { "coffee.example.com": "team-coffee/coffee", "tea.example.com": "team-tea/tea" }[host] ??
-      "platform/welcome";
-    expect(JSON.parse(stdout.split("\n")[0] ?? "")).toMatchObject({ service, method: "GET" });
+    expect(JSON.parse(stdout.split("\n")[0] ?? "")).toMatchObject({
+      service: SERVICES[host] ?? "platform/welcome",
+    });
   }
-  process.kill(-(child.pid ?? 0), "SIGTERM");
-  await ended;
+  await stop();
+});
+
+const SERVICES: Readonly<Record<string, string>> = {
+  "coffee.example.com": "team-coffee/coffee",
+  "tea.example.com": "team-tea/tea",
+};
+
+/** Lines that set up, or are this very run. */
+const DONE_ALREADY = new Set(["npm ci", "npm start", "npm test"]);
+
+test("the README's commands work as they stand", async () => {
+  const readme = readFileSync(join(ROOT, "README.md"), "utf8");
+  const lines = Array.from(readme.matchAll(/```sh\n([\s\S]*?)```/g), ([, block = ""]) =>
+    block.trimEnd().split("\n"),
+  ).flat();
+  for (const line of DONE_ALREADY) expect(lines).toContain(line);
+  const commands = lines.filter((line) => !DONE_ALREADY.has(line));
+  expect(commands.length).toBeGreaterThan(3);
+  const { stop } = await npmStart();
+  for (const command of commands) {
+    const { stdout } = await run("bash", ["-c", command], { cwd: ROOT });
+    expect(stdout, command).toContain("team-coffee");
+  }
+  await stop();
 });

@@ -1,0 +1,77 @@
+/** The package as it would be published: packed, unpacked beside its production dependencies alone, and run with npx. */
+import { execFile } from "node:child_process";
+import { chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { folder, ROOT } from "./mergeway.ts";
+
+const run = promisify(execFile);
+const PATH = `${dirname(process.execPath)}${delimiter}${process.env["PATH"]}`;
+
+interface Manifest {
+  readonly version: string;
+  readonly bin: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+/** Packed from a copy: packing builds, and the checkout's own dist may be in use. */
+async function pack(): Promise<{ readonly tarball: string; readonly files: readonly string[] }> {
+  const copy = folder({});
+  for (const name of [
+    "src",
+    "examples",
+    "package.json",
+    "tsconfig.json",
+    "tsconfig.build.json",
+    "README.md",
+    "LICENSE",
+    "NOTICE",
+  ]) {
+    cpSync(join(ROOT, name), join(copy, name), { recursive: true });
+  }
+  symlinkSync(join(ROOT, "node_modules"), join(copy, "node_modules"));
+  const { stdout } = await run("npm", ["pack", "--json", "--silent"], {
+    cwd: copy,
+    env: { ...process.env, PATH },
+  });
+  const packed = JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as unknown;
+  const [{ filename, files }] = Object.values(packed as object) as [
+    { filename: string; files: { path: string }[] },
+  ];
+  return { tarball: join(copy, filename), files: files.map(({ path }) => path) };
+}
+
+async function install(tarball: string): Promise<string> {
+  const app = folder({ "package.json": "{}" });
+  const home = join(app, "node_modules/mergeway");
+  mkdirSync(home, { recursive: true });
+  await run("tar", ["-xzf", tarball, "-C", home, "--strip-components=1"]);
+  const { bin, dependencies } = JSON.parse(readFileSync(join(home, "package.json"), "utf8")) as Manifest;
+  for (const name of Object.keys(dependencies)) {
+    mkdirSync(dirname(join(app, "node_modules", name)), { recursive: true });
+    symlinkSync(join(ROOT, "node_modules", name), join(app, "node_modules", name));
+  }
+  // As npm does with every bin.
+  const main = join(home, bin["mergeway"] ?? "");
+  chmodSync(main, 0o755);
+  mkdirSync(join(app, "node_modules/.bin"));
+  symlinkSync(main, join(app, "node_modules/.bin/mergeway"));
+  return app;
+}
+
+test("the packed package runs with npx and nothing but its production dependencies", async () => {
+  const { tarball, files } = await pack();
+  expect(files).toEqual(
+    expect.arrayContaining(["dist/main.js", "examples/two-teams/demo-ca.crt", "LICENSE", "README.md"]),
+  );
+  expect(files.filter((file) => /\.ts$|^(src|test)\//.test(file))).toEqual([]);
+  const cwd = await install(tarball);
+  const npx = async (...args: string[]): Promise<string> =>
+    (await run("npx", ["--no-install", "mergeway", ...args], { cwd, env: { ...process.env, PATH } })).stdout;
+  const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as Manifest;
+  expect(await npx("--version")).toBe(`${version}\n`);
+  const status = await npx("status", "node_modules/mergeway/examples/two-teams");
+  expect(status).toContain("ListenerSet team-coffee/coffee");
+  expect(status).toContain("conflicted (HostnameConflict)");
+});
