@@ -184,7 +184,10 @@ function protocolProblem(
     };
   }
   if ((spec.filters?.requests ?? []).length > 0 && !settings.features.has("GatewayListenerFilters")) {
-    return { reason: "UnsupportedValue", message: "filters of listeners are not supported by the data plane" };
+    return {
+      reason: "UnsupportedValue",
+      message: "filters of listeners are not supported by the data plane",
+    };
   }
   if (protocol === "TLS" && spec.tls === undefined) {
     return { reason: "UnsupportedValue", message: "protocol TLS needs a tls section with a mode" };

@@ -185,13 +185,7 @@ function deriveHostItems(
         const source = lookup.get(inputs.routes, route);
         const age = source === undefined ? "" : ageRank(source.metadata);
         const rules = lookup.get(compiled, compiledRouteKey(route, gateway))?.rules ?? [];
-        return rules.flatMap(({ origin, matches, action }) =>
-          matches.map((match, index) => ({
-            rule: { origin: { ...origin, match: index }, match, action },
-            asked,
-            age,
-          })),
-        );
+        return rules.map((rule) => ({ rule, asked, age }));
       });
       return {
         type: "host",

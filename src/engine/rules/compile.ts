@@ -16,11 +16,13 @@ import type {
   PersistencePolicy,
   RequestMatch,
   RespondAction,
+  Rule,
+  RuleOrigin,
 } from "../../plan/rule.ts";
 import type { BackendTarget } from "../backends.ts";
 import { milliseconds } from "../durations.ts";
 import type { Finding } from "../findings.ts";
-import { type CompiledRule, type CompiledRules, type Resolve, Unservable } from "./compiled.ts";
+import { type CompiledRules, type Resolve, Unservable } from "./compiled.ts";
 import { type CompiledFilters, compileFilters, type FilterContext, unsupported } from "./filters.ts";
 import { compileGrpcMatch, compileHttpMatch } from "./matches.ts";
 
@@ -35,7 +37,7 @@ export interface CompileContext {
 type AnyRule = HttpRouteRule & GrpcRouteRule;
 
 export function compileRules(route: Route, context: CompileContext): CompiledRules {
-  const rules: CompiledRule[] = [];
+  const rules: Rule[] = [];
   const unresolved: Finding[] = [];
   const dropped: { rule: number; finding: Finding }[] = [];
   const targets = new Map<string, BackendTarget>();
@@ -65,17 +67,17 @@ export function compileRules(route: Route, context: CompileContext): CompiledRul
       dropped.push({ rule: index, finding });
       continue;
     }
-    rules.push({
-      origin: {
+    for (const [place, match] of matches.entries()) {
+      const origin: RuleOrigin = {
         kind: route.kind,
         namespace: route.metadata.namespace ?? "",
         name: route.metadata.name,
         rule: index,
         ...(rule.name === undefined ? {} : { ruleName: rule.name }),
-      },
-      matches,
-      action,
-    });
+        match: place,
+      };
+      rules.push({ origin, match, action });
+    }
   }
   // Copies drop the spare room of arrays that grew: compiled rules are kept for every route.
   return {
@@ -107,7 +109,7 @@ function compileMatches(route: Route, rule: AnyRule): readonly RequestMatch[] | 
     if (result instanceof Unservable) return result;
     compiled.push(result);
   }
-  return compiled.slice();
+  return compiled;
 }
 
 function compileAction(

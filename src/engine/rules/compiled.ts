@@ -1,16 +1,10 @@
-import type { Action, RequestMatch, RuleOrigin } from "../../plan/rule.ts";
+import type { Rule } from "../../plan/rule.ts";
 import type { BackendTarget } from "../backends.ts";
 import type { Finding } from "../findings.ts";
 
-/** One rule of a route, ready to be placed into host tables. */
-export interface CompiledRule {
-  readonly origin: Omit<RuleOrigin, "match">;
-  readonly matches: readonly RequestMatch[];
-  readonly action: Action;
-}
-
 export interface CompiledRules {
-  readonly rules: readonly CompiledRule[];
+  /** One for each match of each rule, ready to be placed into host tables. */
+  readonly rules: readonly Rule[];
   /** References of the route that do not resolve, in the order in which they stand. */
   readonly unresolved: readonly Finding[];
   /** Rules that cannot be served as written and are left out, by index. */
