@@ -1,4 +1,3 @@
-import { createServer } from "node:net";
 import type { Key } from "../../../src/api/key.ts";
 import type { Resource } from "../../../src/api/resource.ts";
 import { readAuthorities, readKeyPair } from "../../../src/certificates/read.ts";
@@ -8,6 +7,7 @@ import { explainRequest } from "../../../src/matching/explain.ts";
 import type { Explanation } from "../../../src/matching/explanation.ts";
 import { RoutingTable } from "../../../src/matching/routing-table.ts";
 import type { TestCertificate } from "../certificates.ts";
+import { lastingPort } from "../lasting-port.ts";
 import { type CreateDataPlane, PlaneUnderTest } from "../plane-under-test.ts";
 import { Client, type Outcome } from "./client.ts";
 import { PORTS } from "./names.ts";
@@ -108,18 +108,4 @@ function changes(
     ...gone.map((key) => ({ key, resource: undefined })),
     ...changed.map(([key, resource]) => ({ key, resource })),
   ];
-}
-
-/** Below the range that the kernel gives to outgoing connections: it stays free while a configuration does not use it. */
-async function lastingPort(): Promise<number> {
-  for (let attempt = 0; attempt < 200; attempt++) {
-    const port = 10_000 + Math.floor(Math.random() * 20_000);
-    const free = await new Promise<boolean>((resolve) => {
-      const server = createServer();
-      server.once("error", () => resolve(false));
-      server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
-    });
-    if (free) return port;
-  }
-  throw new Error("no free port");
 }
