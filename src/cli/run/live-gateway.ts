@@ -2,11 +2,11 @@
  * The flow of the standalone mode: source → engine → data plane, and the data plane's reports back into the engine. Everything that shows or
  * writes the state follows `onStep`.
  */
-import type { GatewayStatusAddress } from "../../api/gateway.ts";
 import type { Key } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { DataPlane, ItemReport } from "../../dataplanes/dataplane.ts";
 import { Engine, type EngineDelta } from "../../engine/engine.ts";
+import type { InfrastructureFact } from "../../engine/inputs.ts";
 import type { ObjectVerdict } from "../../engine/verdicts.ts";
 import { RoutingTable } from "../../matching/routing-table.ts";
 import type { PlanDelta } from "../../plan/plan.ts";
@@ -29,7 +29,7 @@ export class LiveGateway {
   readonly resources: Map<Key, Resource> = new Map();
   readonly #dataPlane: DataPlane;
   readonly #earlier: (key: Key) => unknown;
-  readonly #addresses: readonly GatewayStatusAddress[];
+  readonly #infrastructureOf: (gateway: Key) => InfrastructureFact;
   readonly #tracker: ChangeTracker = new ChangeTracker();
   readonly #handlers: Set<(step: Step) => void> = new Set();
   /** Ports and listeners whose fate the data plane has not told yet. */
@@ -42,12 +42,12 @@ export class LiveGateway {
   /** `earlier` is the status that an object had when the process last ran, if anybody kept it. */
   constructor(
     dataPlane: DataPlane,
-    addresses: readonly GatewayStatusAddress[],
+    infrastructureOf: (gateway: Key) => InfrastructureFact,
     earlier: (key: Key) => unknown = () => undefined,
   ) {
     this.#earlier = earlier;
     this.#dataPlane = dataPlane;
-    this.#addresses = addresses;
+    this.#infrastructureOf = infrastructureOf;
     this.engine = new Engine(standaloneSettings({ features: dataPlane.features, assumeProgrammed: false }));
     dataPlane.onReport((reports) => this.#learn(reports));
   }
@@ -79,6 +79,13 @@ export class LiveGateway {
     }
     this.#loaded = true;
     this.#step("resources", [this.#infrastructure(changes), this.engine.apply(changes)]);
+  }
+
+  /** What is known of how a Gateway is reached has changed. */
+  takeInfrastructure(gateway: Key): void {
+    if (!this.resources.has(gateway)) return;
+    const fact = this.#infrastructureOf(gateway);
+    this.#step("reports", [this.engine.learn({ infrastructure: new Map([[gateway, fact]]) })]);
   }
 
   /** Computed when somebody looks, kept until something changes. */
@@ -122,11 +129,10 @@ export class LiveGateway {
     );
   }
 
-  /** Every Gateway is reached at the addresses of this process. */
   #infrastructure(changes: readonly Change[]): EngineDelta {
     const facts = changes
       .filter(({ key }) => key.startsWith("Gateway/"))
-      .map(({ key, resource }) => [key, resource && { addresses: this.#addresses }] as const);
+      .map(({ key, resource }) => [key, resource && this.#infrastructureOf(key)] as const);
     return this.engine.learn({ infrastructure: new Map(facts) });
   }
 

@@ -1,19 +1,19 @@
 /** Serves a folder of manifests until the process is told to stop. */
 import { access, constants } from "node:fs/promises";
 import { Metrics } from "../../admin/metrics.ts";
-import { createEmbeddedDataPlane } from "../../dataplanes/embedded/embedded-data-plane.ts";
+import { kindOf } from "../../api/key.ts";
 import { FileSource } from "../../sources/files/file-source.ts";
 import { pathError } from "../../sources/files/path-error.ts";
 import { CannotRun, type ExitCode, type Host } from "../command.ts";
 import { statusTable } from "../status/status-table.ts";
 import { openAccessLog } from "./access-log.ts";
-import { reachableAddresses } from "./addresses.ts";
 import { openAdmin } from "./admin.ts";
 import type { AdminPlace } from "./admin-place.ts";
 import { logChanges } from "./change-lines.ts";
 import { FindingLog } from "./finding-lines.ts";
 import { LiveGateway } from "./live-gateway.ts";
 import { createLogger, type LogFormat, type Logger } from "./logger.ts";
+import { embeddedPlane, type MakePlane } from "./served-plane.ts";
 import { StatusFiles } from "./status-files.ts";
 
 export interface ServeOptions {
@@ -27,6 +27,8 @@ export interface ServeOptions {
   readonly admin: AdminPlace | undefined;
   readonly statusDirectory: string | undefined;
   readonly graceSeconds: number;
+  /** What serves, if not the embedded data plane on the ports of this machine. */
+  readonly makePlane?: MakePlane;
   /** Called once everything that was there at the start is served, or known not to be. */
   onSettled?(live: LiveGateway): void;
 }
@@ -46,9 +48,9 @@ export async function serve(options: ServeOptions, host: Host): Promise<ExitCode
           logger.error(`the access log cannot be written: ${error.message}`, { event: "access-log" }),
         );
   const metrics = new Metrics(host.version);
-  const dataPlane = createEmbeddedDataPlane({
-    bind: { address: options.address, portMap: (port) => port + options.portOffset },
+  const plane = await (options.makePlane ?? embeddedPlane(options.address, options.portOffset))({
     workers: options.workers,
+    logger,
     onRequestEnd: (record) => {
       metrics.countRequest(record);
       accessLog?.write(record);
@@ -58,9 +60,12 @@ export async function serve(options: ServeOptions, host: Host): Promise<ExitCode
     options.statusDirectory === undefined
       ? undefined
       : new StatusFiles({ directory: options.statusDirectory, logger, now: host.now });
-  const live = new LiveGateway(dataPlane, reachableAddresses(options.address), (key) =>
-    statusFiles?.earlier(key),
+  const live = new LiveGateway(
+    plane.dataPlane,
+    (gateway) => plane.infrastructureOf(gateway),
+    (key) => statusFiles?.earlier(key),
   );
+  plane.onInfrastructure?.((gateway) => live.takeInfrastructure(gateway));
   const admin = options.admin && (await openAdmin(options.admin, { live, metrics, logger, host }));
   let started = false;
   live.onStep(({ verdicts, changes }) => {
@@ -71,7 +76,7 @@ export async function serve(options: ServeOptions, host: Host): Promise<ExitCode
   void startOf(live, host.signal).then(() => {
     started = true;
     if (host.signal.aborted) return;
-    tellStart(live, options, logger, host);
+    tellStart(live, { ...options, place: plane.place }, logger, host);
     options.onSettled?.(live);
   });
 
@@ -82,10 +87,15 @@ export async function serve(options: ServeOptions, host: Host): Promise<ExitCode
       findings.tell(settled);
     },
   });
-  await source.run((changes) => live.take(changes), host.signal);
+  await source.run((changes) => {
+    live.take(changes);
+    for (const { key, resource } of changes) {
+      if (resource === undefined && kindOf(key) === "Gateway") plane.removed?.(key);
+    }
+  }, host.signal);
 
   logger.info(`stopping: requests in flight have ${options.graceSeconds} s to finish`, { event: "stopping" });
-  await dataPlane.close({ graceMs: options.graceSeconds * 1000 });
+  await plane.dataPlane.close({ graceMs: options.graceSeconds * 1000 });
   await admin?.close();
   await statusFiles?.written();
   await accessLog?.close();
@@ -103,7 +113,7 @@ async function startOf(live: LiveGateway, signal: AbortSignal): Promise<void> {
 
 function tellStart(
   live: LiveGateway,
-  { paths, logFormat, address }: ServeOptions,
+  { paths, logFormat, place }: ServeOptions & { readonly place: string },
   logger: Logger,
   host: Host,
 ): void {
@@ -111,7 +121,7 @@ function tellStart(
   const listeners = state.gateways.flatMap(({ owners }) => owners.flatMap((owner) => owner.listeners));
   const serving = listeners.filter((listener) => listener.state === "serving").length;
   if (logFormat === "pretty") host.out.line(`\n${statusTable(state, host.out, TABLE_ROWS)}`);
-  logger.info(`${paths.join(", ")}: ${serving} of ${listeners.length} listeners served on ${address}`, {
+  logger.info(`${paths.join(", ")}: ${serving} of ${listeners.length} listeners served on ${place}`, {
     event: "started",
     listeners: listeners.length,
     serving,

@@ -52,6 +52,8 @@ export class TunnelDataPlane implements DataPlane {
   readonly #servedBy: Map<ItemId, Set<ItemId>> = new Map();
   readonly #serverOf: Map<ItemId, ItemId> = new Map();
   readonly #reported: Map<ItemId, ItemReport> = new Map();
+  readonly #changed: Set<ItemId> = new Set();
+  #scheduled = false;
   #handler: ((reports: readonly ItemReport[]) => void) | undefined;
 
   constructor(options: TunnelDataPlaneOptions) {
@@ -157,18 +159,30 @@ export class TunnelDataPlane implements DataPlane {
   #learnState(gateway: string, state: TunnelState): void {
     this.#states.set(gateway, state);
     this.#options.onTunnel?.(gateway, state);
-    this.#report([...(this.#members.get(gateway) ?? [])]);
+    this.#report(this.#members.get(gateway) ?? []);
   }
 
-  #report(ids: readonly ItemId[]): void {
+  /** Never from within `apply`: whoever applies is not ready for an answer. */
+  #report(ids: Iterable<ItemId>): void {
+    for (const id of ids) this.#changed.add(id);
+    if (this.#scheduled || this.#changed.size === 0) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
     const reports: ItemReport[] = [];
-    for (const id of new Set(ids)) {
+    for (const id of this.#changed) {
       const report = this.#reportOf(id);
       const before = this.#reported.get(id);
       if (report === undefined || (before !== undefined && sameReport(before, report))) continue;
       this.#reported.set(id, report);
       reports.push(report);
     }
+    this.#changed.clear();
     if (reports.length > 0) this.#handler?.(reports);
   }
 

@@ -1,0 +1,126 @@
+/** The tunnel data plane of the standalone mode: the embedded one on loopback, tunnels that are managed, connectors beside us. */
+import { type Key, keyFor, partsOf } from "../../api/key.ts";
+import { createEmbeddedDataPlane } from "../../dataplanes/embedded/embedded-data-plane.ts";
+import { CloudflareApi } from "../../dataplanes/tunnel/cloudflare-api.ts";
+import { Credential } from "../../dataplanes/tunnel/credential.ts";
+import { ManagedTunnels, type ManagedTunnelsOptions } from "../../dataplanes/tunnel/managed-tunnels.ts";
+import { makeOriginCertificate } from "../../dataplanes/tunnel/origin-certificate.ts";
+import { TunnelDataPlane } from "../../dataplanes/tunnel/tunnel-data-plane.ts";
+import type { TunnelState } from "../../dataplanes/tunnel/tunnel-link.ts";
+import type { InfrastructureFact } from "../../engine/inputs.ts";
+import { CannotRun, type Host } from "../command.ts";
+import type { MakePlane } from "./served-plane.ts";
+
+export interface TunnelSettings {
+  readonly prefix: string;
+  readonly firstPort: number;
+  readonly cloudflared: readonly string[];
+  /** Connections of a connector to the edge; undefined leaves it to the connector. */
+  readonly connections?: number;
+  readonly deleteWithGateway: boolean;
+  /** For tests, which have no time to wait. */
+  readonly waits?: Pick<ManagedTunnelsOptions, "again" | "recheckMs"> & { readonly pollMs?: number };
+}
+
+const ADDRESS = "127.0.0.1";
+/** Reasons that somebody has to do something about; the others pass. */
+const NEEDS_HELP: ReadonlySet<string> = new Set([
+  "InvalidCredentials",
+  "TunnelNotFound",
+  "ForeignConfiguration",
+  "ApiRefused",
+  "ConnectorMissing",
+]);
+
+export function tunnelPlane(settings: TunnelSettings, host: Host): MakePlane {
+  const account = required(host, "CLOUDFLARE_ACCOUNT_ID");
+  const token = new Credential(required(host, "CLOUDFLARE_API_TOKEN"));
+  const baseUrl = host.env["CLOUDFLARE_BASE_URL"];
+  return async ({ workers, logger, onRequestEnd }) => {
+    const { waits } = settings;
+    const api = new CloudflareApi({
+      account,
+      token,
+      signal: host.signal,
+      ...(baseUrl === undefined ? {} : { baseUrl }),
+    });
+    const tunnels = new ManagedTunnels({
+      ...waits,
+      api,
+      nameOf: (gateway) => tunnelName(settings.prefix, gateway),
+      connector: {
+        command: settings.cloudflared,
+        env: host.env,
+        ...(settings.connections === undefined ? {} : { connections: settings.connections }),
+        ...(waits?.pollMs === undefined ? {} : { pollMs: waits.pollMs }),
+      },
+      log: (level, message) => {
+        if (level !== "debug" || host.env["MERGEWAY_DEBUG"])
+          logger[level === "warn" ? "warn" : "info"](message);
+      },
+    });
+    const states = new Map<Key, TunnelState>();
+    let handler: ((gateway: Key) => void) | undefined;
+    const dataPlane = new TunnelDataPlane({
+      inner: createEmbeddedDataPlane({
+        bind: { address: ADDRESS },
+        workers,
+        onRequestEnd,
+        trustedHops: { clientHeader: "cf-connecting-ip" },
+      }),
+      link: tunnels,
+      address: ADDRESS,
+      firstPort: settings.firstPort,
+      certificate: await makeOriginCertificate(ADDRESS, host.now()),
+      onTunnel: (gateway, state) => {
+        const key = keyOf(gateway);
+        states.set(key, state);
+        handler?.(key);
+      },
+    });
+    return {
+      dataPlane,
+      place: "tunnels",
+      infrastructureOf: (gateway) => factOf(states.get(gateway)),
+      onInfrastructure: (given) => {
+        handler = given;
+      },
+      removed: (gateway) => {
+        states.delete(gateway);
+        if (!settings.deleteWithGateway) return;
+        const { namespace, name } = partsOf(gateway);
+        void tunnels.delete(`${namespace}/${name}`).then((problem) => {
+          if (problem !== undefined)
+            logger.warn(`the tunnel of ${gateway} is still there: ${problem.message}`);
+        });
+      },
+    };
+  };
+}
+
+/** A namespace has no dots, so no two Gateways meet in one name. */
+export function tunnelName(prefix: string, gateway: string): string {
+  return `${prefix}.${gateway.replace("/", ".")}`;
+}
+
+/** The address stays while connectors come and go: records of it must not flap. A problem counts when nothing is connected. */
+function factOf(state: TunnelState | undefined): InfrastructureFact {
+  const addresses = state?.address === undefined ? [] : [{ type: "Hostname", value: state.address } as const];
+  if (state?.problem === undefined || state.connections > 0) return { addresses };
+  const reason = NEEDS_HELP.has(state.problem.reason) ? "Invalid" : "Pending";
+  return { addresses, problem: { reason, message: state.problem.message } };
+}
+
+function keyOf(gateway: string): Key {
+  const [namespace = "", name = ""] = gateway.split("/");
+  return keyFor("Gateway", namespace, name);
+}
+
+function required(host: Host, name: string): string {
+  const value = host.env[name];
+  if (value) return value;
+  throw new CannotRun(
+    `${name} is not set`,
+    "See docs/guides/cloudflare-tunnel.md for the account and the token that it takes.",
+  );
+}
