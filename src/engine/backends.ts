@@ -80,14 +80,14 @@ export function deriveBackends(
   });
 
   return graph.derive("backend items", uses, (id, entries, lookup): BackendItem | undefined => {
-    const use = entries[0]?.value;
+    const use = entries.at(0)?.value;
     if (use === undefined) return undefined;
     const { gateway, target } = use;
     const serviceKey = keyFor("Service", target.namespace, target.name);
     const service = lookup.get(inputs.services, serviceKey);
     const port = service?.spec?.ports?.find((candidate) => candidate.port === target.port);
     if (service === undefined || port === undefined) return undefined;
-    const slices = (lookup.get(slicesOfService, serviceKey) ?? []).map(({ value }) => value);
+    const slices = lookup.all(slicesOfService, serviceKey);
     const policy = policyFor(serviceKey, port.name, lookup, policies);
     return {
       type: "backend",

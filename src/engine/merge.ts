@@ -19,6 +19,7 @@ import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Index } from "../graph/index-collection.ts";
 import type { Lookup } from "../graph/lookup.ts";
+import type { Entries } from "../graph/sorted-entries.ts";
 import type { PortProtocol } from "../plan/plan.ts";
 import type { Finding } from "./findings.ts";
 import {
@@ -72,29 +73,29 @@ export function deriveMerge(
   );
   const claims = graph.index(
     "claims by port",
-    graph.derive<readonly { readonly value: EvaluatedListener }[], Claim>(
+    graph.derive<Entries<{ readonly value: EvaluatedListener }>, Claim>(
       "claims",
       ofOwner,
       (_key, entries, lookup) =>
         claimOf(
-          entries.map(({ value }) => value),
+          Array.from(entries, ({ value }) => value),
           (listener) => isExcess(listener, lookup),
         ),
     ),
     (_key, { port, rank }) => [{ at: port, sort: rank }],
   );
   // Apart from the claims, so that a port that changes hands within one protocol wakes nobody.
-  const readings = graph.derive<readonly { readonly value: Claim }[], PortProtocol>(
+  const readings = graph.derive<Entries<{ readonly value: Claim }>, PortProtocol>(
     "protocols of ports",
     claims,
-    (_key, entries) => entries[0]?.value.reading,
+    (_key, entries) => entries.at(0)?.value.reading,
   );
   const standings = graph.derive<EvaluatedListener, Standing>(
     "standings",
     listeners,
     (_key, listener, lookup) => {
       if (listener.protocol === undefined) return undefined;
-      const neighbours = (lookup.get(ofOwner, ownerPort(listener)) ?? []).map(({ value }) => value);
+      const neighbours = lookup.all(ofOwner, ownerPort(listener));
       const reading = lookup.get(readings, portOf(listener));
       const mixed = neighbours.filter((other) => readsDifferently(other, listener));
       const isLost = (): boolean => isClaimedBefore(listener, lookup, claims);
@@ -217,10 +218,10 @@ function deriveLimit(
   const ofGateway = graph.index("listeners of gateway", listeners, (_key, { gateway, rank }) => [
     { at: gateway, sort: rank },
   ]);
-  const firstBeyond = graph.derive<readonly { readonly sort: Rank }[], Rank>(
+  const firstBeyond = graph.derive<Entries<{ readonly sort: Rank }>, Rank>(
     "first listeners beyond the limit",
     ofGateway,
-    (_key, entries) => entries[limit]?.sort,
+    (_key, entries) => entries.at(limit)?.sort,
   );
   return ({ gateway, rank }, lookup) => {
     const beyond = lookup.get(firstBeyond, gateway);

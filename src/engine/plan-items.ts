@@ -5,6 +5,7 @@
 import type { Key } from "../api/key.ts";
 import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
+import type { Entries } from "../graph/sorted-entries.ts";
 import type { BackendItem } from "../plan/backend.ts";
 import type { CertificateItem } from "../plan/certificate.ts";
 import type { GatewayItem, HostItem, ListenerItem, PlanItem, PortItem } from "../plan/plan.ts";
@@ -89,11 +90,11 @@ function derivePortItems(
   const byPort = graph.index("serving listeners by port", serving, (_key, listener) => [
     { at: portOf(listener), sort: listener.rank },
   ]);
-  return graph.expand<readonly { readonly value: MergedListener }[], PortItem>(
+  return graph.expand<Entries<{ readonly value: MergedListener }>, PortItem>(
     "port items",
     byPort,
     (_key, entries, lookup) => {
-      const listener = entries[0]?.value;
+      const listener = entries.at(0)?.value;
       if (listener?.protocol === undefined) return [];
       const { gateway, port, protocol } = listener;
       const transport = transportOf(protocol);
@@ -174,14 +175,14 @@ function deriveHostItems(
   const byHost = graph.index("hostings by host", hostings, (_key, { listener, pattern }) => [
     { at: hostId(listener, pattern) },
   ]);
-  return graph.derive<readonly { readonly value: Hosting }[], HostItem>(
+  return graph.derive<Entries<{ readonly value: Hosting }>, HostItem>(
     "host items",
     byHost,
     (id, entries, lookup) => {
-      const first = entries[0]?.value;
+      const first = entries.at(0)?.value;
       const listener = first && lookup.get(serving, first.listener);
       if (first === undefined || listener === undefined) return undefined;
-      const ranked = entries.flatMap(({ value: { route, gateway, asked } }): RankedRule[] => {
+      const ranked = [...entries].flatMap(({ value: { route, gateway, asked } }): RankedRule[] => {
         const source = lookup.get(inputs.routes, route);
         const age = source === undefined ? "" : ageRank(source.metadata);
         const rules = lookup.get(compiled, compiledRouteKey(route, gateway))?.rules ?? [];
@@ -245,11 +246,11 @@ function deriveCertificateItems(
   const bySecret = graph.index("uses by certificate", uses, (_key, { gateway, secret }) => [
     { at: `${gateway}|${secret}` },
   ]);
-  return graph.expand<readonly { readonly value: Use }[], CertificateItem>(
+  return graph.expand<Entries<{ readonly value: Use }>, CertificateItem>(
     "certificate items",
     bySecret,
     (_key, entries, lookup) => {
-      const use = entries[0]?.value;
+      const use = entries.at(0)?.value;
       const reading = use && lookup.get(certificates.keyPairs, use.secret);
       if (use === undefined || reading === undefined || "problem" in reading) return [];
       const { chain, key, names } = reading.pair;

@@ -46,7 +46,7 @@ export function derivePortAssignments(
     const taken = new Set<number>();
     const isFree = (port: number): boolean =>
       !taken.has(port) && lookup.count(explicit, `${gateway}|${port}`) === 0;
-    const wanted = entries.flatMap(({ value: { owner } }) =>
+    const wanted = [...entries].flatMap(({ value: { owner } }) =>
       owner.listeners
         .filter(({ port }) => !port)
         .map(({ name }) => ({ id: `${owner.key}#${name}`, shown: owner.shownPorts[name] })),

@@ -86,8 +86,8 @@ function attach(
   if (attachment.gateway === undefined)
     return refuse(ref, "NoMatchingParent", `the ${ref.kind} is not accepted`);
 
-  const named = (lookup.get(listenersOfOwner, ownerKey) ?? [])
-    .map(({ value }) => value)
+  const named = lookup
+    .all(listenersOfOwner, ownerKey)
     .filter(
       (listener) =>
         (ref.sectionName === undefined || ref.sectionName === listener.section) &&
@@ -175,7 +175,7 @@ function settleRivalries(
   const losers = graph.derive("losing routes", httpAt, (listener, entries, lookup) => {
     if (lookup.count(grpcAt, listener) === 0 || lookup.count(grpcAt, listener) === entries.length)
       return undefined;
-    const byAge = entries
+    const byAge = [...entries]
       .map(({ key, value }) => {
         const route = lookup.get(inputs.routes, key);
         return {

@@ -1,5 +1,6 @@
 import { type Change, Collection, type Source } from "./collection.ts";
 import { Dependents } from "./dependents.ts";
+import { type Entries, insertInto, MANY, removeFrom, SortedEntries } from "./sorted-entries.ts";
 
 /** Where one value of the source belongs: under which key, and at which place among its neighbours. */
 export interface IndexPlace {
@@ -16,13 +17,13 @@ export interface IndexEntry<V> {
 
 /**
  * The values of a collection grouped and sorted by keys computed from them. It follows its source at once, so it has no settling of its own.
- * The array of a key is changed in place: computations read it and never keep it.
+ * The entries of a key are changed in place: computations read it and never keep it.
  */
-export class Index<V> extends Collection<readonly IndexEntry<V>[]> {
+export class Index<V> extends Collection<Entries<IndexEntry<V>>> {
   readonly firstReaders: Dependents = new Dependents();
   readonly countReaders: Dependents = new Dependents();
   readonly #places: (key: string, value: V) => Iterable<IndexPlace>;
-  readonly #entries: Map<string, IndexEntry<V>[]> = new Map();
+  readonly #entries: Map<string, IndexEntry<V>[] | SortedEntries<IndexEntry<V>>> = new Map();
 
   constructor(
     name: string,
@@ -36,7 +37,7 @@ export class Index<V> extends Collection<readonly IndexEntry<V>[]> {
     for (const [key, after] of source.entries()) this.#follow({ key, before: undefined, after });
   }
 
-  override get(key: string): readonly IndexEntry<V>[] | undefined {
+  override get(key: string): Entries<IndexEntry<V>> | undefined {
     return this.#entries.get(key);
   }
 
@@ -44,7 +45,7 @@ export class Index<V> extends Collection<readonly IndexEntry<V>[]> {
     return this.#entries.size;
   }
 
-  override entries(): IterableIterator<[string, readonly IndexEntry<V>[]]> {
+  override entries(): IterableIterator<[string, Entries<IndexEntry<V>>]> {
     return this.#entries.entries();
   }
 
@@ -55,7 +56,7 @@ export class Index<V> extends Collection<readonly IndexEntry<V>[]> {
     for (const { at } of [...left, ...entered]) {
       if (!touched.has(at)) {
         const present = this.#entries.get(at);
-        touched.set(at, { first: present?.[0], count: present?.length ?? 0 });
+        touched.set(at, { first: present?.at(0), count: present?.length ?? 0 });
       }
     }
     for (const { at, sort } of left) this.#remove(at, key, sort ?? "");
@@ -66,39 +67,25 @@ export class Index<V> extends Collection<readonly IndexEntry<V>[]> {
   #remove(at: string, key: string, sort: string): void {
     const present = this.#entries.get(at);
     if (present === undefined) return;
-    const index = position(present, sort, key);
-    if (present[index]?.key === key) present.splice(index, 1);
+    if (Array.isArray(present)) removeFrom(present, sort, key);
+    else present.remove(sort, key);
     if (present.length === 0) this.#entries.delete(at);
   }
 
   #insert(at: string, entry: IndexEntry<V>): void {
     const present = this.#entries.get(at);
-    if (present === undefined) {
-      this.#entries.set(at, [entry]);
-      return;
+    if (present === undefined) this.#entries.set(at, [entry]);
+    else if (!Array.isArray(present)) present.insert(entry);
+    else {
+      insertInto(present, entry);
+      if (present.length > MANY) this.#entries.set(at, new SortedEntries(present));
     }
-    const index = position(present, entry.sort, entry.key);
-    if (present[index]?.key === entry.key && present[index].sort === entry.sort) present[index] = entry;
-    else present.splice(index, 0, entry);
   }
 
   #notify(at: string, was: { first: IndexEntry<V> | undefined; count: number }): void {
     const now = this.#entries.get(at);
-    if (now?.[0] !== was.first) this.firstReaders.invalidate(at);
+    if (now?.at(0) !== was.first) this.firstReaders.invalidate(at);
     if ((now?.length ?? 0) !== was.count) this.countReaders.invalidate(at);
     this.announce({ key: at, before: undefined, after: now });
   }
-}
-
-/** The first place whose entry is not before (sort, key). */
-function position<V>(entries: readonly IndexEntry<V>[], sort: string, key: string): number {
-  let low = 0;
-  let high = entries.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    const entry = entries[middle] as IndexEntry<V>;
-    if (entry.sort < sort || (entry.sort === sort && entry.key < key)) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -23,10 +23,16 @@ export class Lookup {
     return collection.get(key);
   }
 
+  /** The values of all entries, in order. */
+  all<V>(index: Index<V>, key: string): readonly V[] {
+    const entries = this.get(index, key);
+    return entries === undefined ? [] : Array.from(entries, ({ value }) => value);
+  }
+
   /** The entry that sorts first, without depending on the others. */
   first<V>(index: Index<V>, key: string): IndexEntry<V> | undefined {
     this.#record(index, index.firstReaders, key);
-    return index.get(key)?.[0];
+    return index.get(key)?.at(0);
   }
 
   /** How many entries there are, without depending on which. */

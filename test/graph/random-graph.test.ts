@@ -83,7 +83,7 @@ function build(specs: readonly Spec[]): Built {
     get: (collection, key) => lookup.get(collections[collection] as Source<number>, key),
     first: (collection, at) => lookup.first(indexes[collection] as Index<number>, at),
     count: (collection, at) => lookup.count(indexes[collection] as Index<number>, at),
-    all: (collection, at) => lookup.get(indexes[collection] as Index<number>, at) ?? [],
+    all: (collection, at) => [...(lookup.get(indexes[collection] as Index<number>, at) ?? [])],
   });
   for (const [i, written] of specs.entries()) {
     indexLatest();
@@ -96,7 +96,7 @@ function build(specs: readonly Spec[]): Built {
         return result !== undefined && result % 2 === rest ? result : undefined;
       });
     if (spec.op === "sum")
-      collections.push(graph.derive(`sum ${i}`, index, (_key, entries) => sumOf(entries)));
+      collections.push(graph.derive(`sum ${i}`, index, (_key, entries) => sumOf([...entries])));
     else if (spec.op === "split") collections.push(graph.union(`union ${i}`, [part(0), part(1)]));
     else
       collections.push(
