@@ -109,7 +109,10 @@ export interface Host {
   readonly err: Terminal;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly version: string;
-  /** Aborted by the first SIGINT or SIGTERM; a second one ends the process at once. */
+  /**
+   * Aborted by the first SIGINT or SIGTERM; a second one ends the process at once. A command that never asks for it is ended by
+   * the first.
+   */
   readonly signal: AbortSignal;
   now(): Date;
 }

@@ -7,6 +7,7 @@ import { demoCommand } from "./commands/demo.ts";
 import { explainCommand } from "./commands/explain.ts";
 import { runCommand } from "./commands/run.ts";
 import { statusCommand } from "./commands/status.ts";
+import { tunnelCommand } from "./commands/tunnel.ts";
 
 /** The command table, in the order of help. */
 export const COMMANDS: readonly Command[] = [
@@ -15,6 +16,7 @@ export const COMMANDS: readonly Command[] = [
   explainCommand,
   runCommand,
   demoCommand,
+  tunnelCommand,
   controllerCommand,
   dataplaneCommand,
   completionCommand(() => COMMANDS),

@@ -6,6 +6,21 @@ import { type Terminal, terminalOn } from "./terminal.ts";
 const INTERRUPTED = 130;
 
 export function processHost(): Host {
+  let stop: AbortSignal | undefined;
+  return {
+    out: streamTerminal(process.stdout),
+    err: streamTerminal(process.stderr),
+    env: process.env,
+    version: packageVersion(),
+    get signal() {
+      stop ??= stopSignal();
+      return stop;
+    },
+    now: () => timeOf(process.env["SOURCE_DATE_EPOCH"]) ?? new Date(),
+  };
+}
+
+function stopSignal(): AbortSignal {
   const stop = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.on(signal, () => {
@@ -13,14 +28,7 @@ export function processHost(): Host {
       stop.abort(signal);
     });
   }
-  return {
-    out: streamTerminal(process.stdout),
-    err: streamTerminal(process.stderr),
-    env: process.env,
-    version: packageVersion(),
-    signal: stop.signal,
-    now: () => timeOf(process.env["SOURCE_DATE_EPOCH"]) ?? new Date(),
-  };
+  return stop.signal;
 }
 
 /** A reader that has had enough (`| head`) is no error. */
@@ -29,11 +37,7 @@ function streamTerminal(stream: NodeJS.WriteStream): Terminal {
     if (error.code === "EPIPE") process.exit(0);
     throw error;
   });
-  return terminalOn((text) => void stream.write(text), {
-    isTty: stream.isTTY === true,
-    columns: stream.columns,
-    env: process.env,
-  });
+  return terminalOn((text) => void stream.write(text), { isTty: stream.isTTY === true, env: process.env });
 }
 
 function timeOf(epoch: string | undefined): Date | undefined {

@@ -7,13 +7,10 @@ export interface Terminal {
   write(text: string): void;
   line(text?: string): void;
   style(style: Style, text: string): string;
-  /** Width to fit in; undefined when nobody looks at lines. */
-  readonly columns: number | undefined;
 }
 
 export interface TerminalSettings {
   readonly isTty: boolean;
-  readonly columns: number | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -23,7 +20,6 @@ export function terminalOn(write: (text: string) => void, settings: TerminalSett
     write,
     line: (text = "") => write(`${text}\n`),
     style: (style, text) => (colours ? styleText(style, text, { validateStream: false }) : text),
-    columns: settings.isTty ? settings.columns : undefined,
   };
 }
 

@@ -21,8 +21,8 @@ export interface Workspace {
   readonly table: RoutingTable;
 }
 
-export async function openWorkspace(paths: readonly string[], signal: AbortSignal): Promise<Workspace> {
-  const { files, resources: located, errors, warnings } = await loadPaths(paths, { signal });
+export async function openWorkspace(paths: readonly string[]): Promise<Workspace> {
+  const { files, resources: located, errors, warnings } = await loadPaths(paths);
   const missing = errors.find(({ rule, file }) => rule === "file/unreadable" && paths.includes(file));
   if (missing !== undefined) throw new CannotRun(`${missing.file}: ${missing.message}`, missing.remedy);
   if (files.length === 0) {

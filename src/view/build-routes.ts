@@ -128,6 +128,6 @@ function routeVerdict(engine: Engine, key: Key): RouteVerdict | undefined {
   return verdict?.type === "route" ? verdict : undefined;
 }
 
-function isRoute(resource: { readonly kind: string }): resource is Route {
+export function isRoute(resource: { readonly kind: string }): resource is Route {
   return (ROUTE_KINDS as readonly string[]).includes(resource.kind);
 }

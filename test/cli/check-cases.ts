@@ -242,8 +242,8 @@ export const CASES: readonly CheckCase[] = [
     rule: "route-without-parent",
     text: GATEWAY + route("team-a", { parent: "nowhere" }),
     owner: "HTTPRoute team-a/web",
-    message: /none of its parents is here: ListenerSet team-a\/nowhere/,
-    at: "parentRefs",
+    message: /its parent is not here: gateway\.networking\.k8s\.io\/ListenerSet team-a\/nowhere/,
+    at: "{kind: ListenerSet",
   },
   {
     rule: "route-not-accepted",

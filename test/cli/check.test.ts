@@ -10,7 +10,7 @@ import { folder, mergeway, ROOT } from "./mergeway.ts";
 const EXAMPLE = "examples/two-teams";
 
 async function findingsOf(files: Readonly<Record<string, string>>): Promise<ReturnType<typeof check>> {
-  const workspace = await openWorkspace([folder(files)], new AbortController().signal);
+  const workspace = await openWorkspace([folder(files)]);
   return check(workspace, { now: NOW, expiryDays: 30 });
 }
 
@@ -37,6 +37,20 @@ describe("rules", () => {
 
   test("every rule has a case", () => {
     expect(CASES.map(({ rule }) => rule).sort()).toEqual(RULES.map(({ id }) => id).sort());
+  });
+
+  test("a parent of the wrong kind is not here, and the remedy says which one is", async () => {
+    const text =
+      GATEWAY +
+      set("team-a", { hostname: "a.example.com" }).replace(
+        "{kind: ListenerSet, name: web}",
+        "{kind: XListenerSet, name: web}",
+      );
+    const findings = await findingsOf({ "all.yaml": text });
+    expect(findings.find(({ rule }) => rule === "route-without-parent")).toMatchObject({
+      message: "its parent is not here: gateway.networking.k8s.io/XListenerSet team-a/web",
+      remedy: "There is ListenerSet team-a/web: write group gateway.networking.k8s.io and kind ListenerSet.",
+    });
   });
 
   test("reading errors and duplicates are findings like any other", async () => {

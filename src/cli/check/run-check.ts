@@ -15,11 +15,11 @@ export interface CheckOptions {
 }
 
 export async function runCheck(options: CheckOptions, host: Host): Promise<ExitCode> {
-  const workspace = await openWorkspace(options.paths, host.signal);
+  const workspace = await openWorkspace(options.paths);
   const comparison =
     options.against.length === 0
       ? undefined
-      : compareHostnames(await openWorkspace(options.against, host.signal), workspace);
+      : compareHostnames(await openWorkspace(options.against), workspace);
   const findings = [
     ...check(workspace, { now: host.now(), expiryDays: options.expiryDays }),
     ...(comparison?.findings ?? []),

@@ -1,5 +1,6 @@
-import { type Command, defineCommand } from "../command.ts";
+import { type Command, defineCommand, type Host } from "../command.ts";
 import { adminPlace, DEFAULT_ADMIN } from "../run/admin-place.ts";
+import type { MakePlane } from "../run/served-plane.ts";
 
 export const runCommand: Command = defineCommand({
   name: "run",
@@ -39,6 +40,33 @@ export const runCommand: Command = defineCommand({
       default: DEFAULT_ADMIN,
       help: "where the admin server listens; off for none",
     },
+    "data-plane": {
+      type: "choice",
+      values: ["embedded", "tunnel"],
+      default: "embedded",
+      help: "serve on ports of this machine, or through Cloudflare Tunnel (CLOUDFLARE_API_TOKEN and CLOUDFLARE_ACCOUNT_ID)",
+    },
+    "tunnel-prefix": {
+      type: "text",
+      value: "WORD",
+      default: "mergeway",
+      help: "a Gateway's tunnel is found, or made, under the name WORD.NAMESPACE.NAME",
+    },
+    "tunnel-port": {
+      type: "number",
+      value: "PORT",
+      default: 8880,
+      min: 1024,
+      max: 65_000,
+      help: "loopback ports for connectors, two per Gateway, from here on",
+    },
+    "tunnel-delete": { type: "switch", help: "delete the tunnel of a Gateway whose manifest goes away" },
+    cloudflared: {
+      type: "text",
+      value: "FILE",
+      default: "cloudflared",
+      help: "the connector's program, where it is not on the PATH",
+    },
     "log-format": {
       type: "choice",
       values: ["pretty", "json"],
@@ -71,6 +99,10 @@ export const runCommand: Command = defineCommand({
       line: "mergeway run gateway/ --port-offset 8000 --log-format json",
       says: "ports 80 and 443 become 8080 and 8443; logs for machines",
     },
+    {
+      line: "CLOUDFLARE_ACCOUNT_ID=… CLOUDFLARE_API_TOKEN=… mergeway run gateway/ teams/ --data-plane tunnel",
+      says: "through Cloudflare Tunnel, without an open port",
+    },
   ],
   exits: { 0: "stopped when it was told to", 2: "could not run" },
   run: async ({ args, flags }, host) => {
@@ -86,8 +118,30 @@ export const runCommand: Command = defineCommand({
         accessLog: flags["access-log"],
         statusDirectory: flags["status-dir"],
         graceSeconds: flags.grace,
+        ...(flags["data-plane"] === "tunnel" ? { makePlane: await tunnels(flags, host) } : {}),
       },
       host,
     );
   },
 });
+
+async function tunnels(
+  flags: {
+    readonly "tunnel-prefix": string;
+    readonly "tunnel-port": number;
+    readonly "tunnel-delete": boolean;
+    readonly cloudflared: string;
+  },
+  host: Host,
+): Promise<MakePlane> {
+  const { tunnelPlane } = await import("../run/tunnel-plane.ts");
+  return tunnelPlane(
+    {
+      prefix: flags["tunnel-prefix"],
+      firstPort: flags["tunnel-port"],
+      cloudflared: [flags.cloudflared],
+      deleteWithGateway: flags["tunnel-delete"],
+    },
+    host,
+  );
+}

@@ -14,7 +14,7 @@ const ADDRESS = "127.0.0.1";
 
 export async function runDemo(portOffset: number, host: Host): Promise<ExitCode> {
   const folder = fileURLToPath(EXAMPLE);
-  const { resources } = await openWorkspace([folder], host.signal);
+  const { resources } = await openWorkspace([folder]);
   const backends = await startDemoBackends(resources.values());
   try {
     return await serve(

@@ -5,9 +5,14 @@ import type { EliminatedCandidate } from "../../view/explain/refused-candidates.
 import type { Terminal } from "../terminal.ts";
 import { columns } from "../text-table.ts";
 
+const MAX_ELIMINATED = 30;
+
 export function explanationText(url: string, explanation: FullExplanation, terminal: Terminal): string {
   const { style } = terminal;
   const { steps, eliminated, backends } = explanation;
+  const shown = byRelevance(eliminated).slice(0, MAX_ELIMINATED);
+  const left = eliminated.length - shown.length;
+  const rest = left === 0 ? [] : [`  … and ${left} more; --json lists them all`];
   const indented = (rows: readonly (readonly string[])[]): string[] =>
     columns(rows).map((line) => `  ${line}`);
   return `${[
@@ -18,8 +23,14 @@ export function explanationText(url: string, explanation: FullExplanation, termi
     ...(backends.length === 0 ? [] : ["", style("bold", "Backends"), ...indented(backends.map(backendRow))]),
     ...(eliminated.length === 0
       ? []
-      : ["", style("bold", "Why not the others"), ...indented(eliminated.map(eliminatedRow))]),
+      : ["", style("bold", "Why not the others"), ...indented(shown.map(eliminatedRow)), ...rest]),
   ].join("\n")}\n`;
+}
+
+/** Whoever has another hostname altogether was never near; on a shared Gateway there are thousands of them. */
+function byRelevance(eliminated: readonly EliminatedCandidate[]): EliminatedCandidate[] {
+  const isFar = ({ rule }: EliminatedCandidate): number => (rule === "hostname" || rule === "port" ? 1 : 0);
+  return eliminated.toSorted((a, b) => isFar(a) - isFar(b));
 }
 
 function headline({ outcome, status, location, backends }: FullExplanation, { style }: Terminal): string {

@@ -30,7 +30,7 @@ export async function runExplain(options: ExplainOptions, host: Host): Promise<E
     ...(certificate === undefined ? {} : { certificate: readCertificate(certificate) }),
   });
   if ("problem" in asked) throw new CannotRun(`explain: ${asked.problem}`, asked.remedy);
-  const workspace = await openWorkspace(options.file, host.signal);
+  const workspace = await openWorkspace(options.file);
   tellErrors(workspace, host.err);
   const explanation = explain(workspace.table, buildState(workspace), asked);
   host.out.write(

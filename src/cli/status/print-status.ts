@@ -14,7 +14,7 @@ export async function printStatus(
   output: StatusOutput,
   host: Host,
 ): Promise<ExitCode> {
-  const workspace = await openWorkspace(paths, host.signal);
+  const workspace = await openWorkspace(paths);
   tellErrors(workspace, host.err);
   host.out.write(render(output, workspace, host));
   return workspace.errors.length > 0 ? 1 : 0;

@@ -74,19 +74,25 @@ export const listenerReference: Rule = {
 export const listenerWithoutRoutes: Rule = {
   id: "listener-without-routes",
   severity: "info",
-  summary: "A listener is served and no route is attached: every request gets 404.",
+  summary: "A listener is served and no route is attached: requests get 404, connections nothing.",
   *find({ state }) {
     for (const { listener, owner, at, path } of attachedListeners(state)) {
       if (listener.state !== "serving" || listener.attachedRoutes > 0 || owner.role === "root") continue;
       yield {
         at,
         path,
-        message: `listener ${listener.section}: no route is attached, so everything it gets is answered with 404`,
+        message: `listener ${listener.section}: no route is attached, so ${nothingFor(listener.protocol)}`,
         remedy: `Add a route whose parentRef is ${owner.kind} ${owner.name} (routes attach to the set itself, not to its Gateway).`,
       };
     }
   },
 };
+
+function nothingFor(protocol: string): string {
+  return protocol === "HTTP" || protocol === "HTTPS"
+    ? "everything it gets is answered with 404"
+    : "every connection to it comes to nothing";
+}
 
 /** Before `listeners` became optional, Gateways that only carry sets had one that serves nothing. It still takes a port, or every hostname of one. */
 export const placeholderListener: Rule = {

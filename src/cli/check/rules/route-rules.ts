@@ -1,30 +1,65 @@
 /** Routes: whether somebody takes them, and whether anything reaches their rules. */
-import { keyFor } from "../../../api/key.ts";
+import { type Key, keyFor } from "../../../api/key.ts";
+import type { ParentReference } from "../../../api/references.ts";
+import { GROUP_OF_KIND, type Kind, type Resource } from "../../../api/resource.ts";
 import type { HostItem, ListenerItem } from "../../../plan/plan.ts";
 import type { Rule as PlanRule, RuleOrigin } from "../../../plan/rule.ts";
-import { describe } from "../../../view/merged-state.ts";
+import { isRoute } from "../../../view/build-routes.ts";
 import type { CheckInput, Problem, Rule } from "../finding.ts";
-import { keyOfRef, rulePath } from "../places.ts";
+import { rulePath } from "../places.ts";
 
 export const routeWithoutParent: Rule = {
   id: "route-without-parent",
   severity: "error",
-  summary: "A route names no parent, or only parents that are not here.",
-  *find({ state }) {
-    for (const route of state.strayRoutes) {
-      const found = route.parents.every(({ reason }) => reason === "ParentNotFound");
-      if (!found) continue;
-      const names = route.parents.map(({ parent }) => describe(parent)).join(", ");
-      yield {
-        at: keyOfRef(route),
-        path: ["spec", "parentRefs"],
-        message: names === "" ? "the route names no parent" : `none of its parents is here: ${names}`,
-        remedy:
-          "Name a Gateway, ListenerSet or XListenerSet in parentRefs, with its group, kind and namespace.",
-      };
+  summary: "A route names no parent, or one that is not here.",
+  *find({ workspace: { engine, resources } }) {
+    for (const [key, resource] of resources) {
+      if (!isRoute(resource)) continue;
+      const references = resource.spec.parentRefs ?? [];
+      if (references.length === 0) {
+        const remedy = "Name a Gateway, ListenerSet or XListenerSet in spec.parentRefs.";
+        yield { at: key, path: ["spec"], message: "the route names no parent", remedy };
+      }
+      const verdict = engine.verdict(key);
+      const judged = verdict?.type === "route" ? verdict.parents.map(({ parentRef }) => parentRef) : [];
+      for (const [index, reference] of references.entries()) {
+        // Services are parents in a mesh, and none of ours.
+        if (reference.kind === "Service" || judged.includes(reference)) continue;
+        const namespace = reference.namespace ?? resource.metadata.namespace ?? "";
+        if (isElsewhere(reference, namespace, resources)) continue;
+        yield {
+          at: key,
+          path: ["spec", "parentRefs", index],
+          message: `its parent is not here: ${reference.group}/${reference.kind} ${namespace}/${reference.name}`,
+          remedy: remedyFor(reference, namespace, resources),
+        };
+      }
     }
   },
 };
+
+/** It is here, and another controller's or refused: other rules tell. */
+function isElsewhere(
+  { group, kind, name }: ParentReference,
+  namespace: string,
+  resources: ReadonlyMap<Key, Resource>,
+): boolean {
+  return GROUP_OF_KIND[kind as Kind] === group && resources.has(keyFor(kind as Kind, namespace, name));
+}
+
+function remedyFor(
+  { kind, name }: ParentReference,
+  namespace: string,
+  resources: ReadonlyMap<Key, Resource>,
+): string {
+  const meant = PARENT_KINDS.find((candidate) => resources.has(keyFor(candidate, namespace, name)));
+  if (meant !== undefined) {
+    return `There is ${meant} ${namespace}/${name}: write group ${GROUP_OF_KIND[meant]} and kind ${meant}.`;
+  }
+  return `Add the ${kind}, or correct group, kind, namespace and name of the reference.`;
+}
+
+const PARENT_KINDS = ["ListenerSet", "XListenerSet", "Gateway"] as const;
 
 const REMEDIES: Readonly<Record<string, string>> = {
   NoMatchingParent: "Correct sectionName and port, or mend the parent.",
