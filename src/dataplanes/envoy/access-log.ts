@@ -124,6 +124,5 @@ function reasonOf({ details, flags, status }: Line, kind: ReadRoute["kind"]): st
   if (set.has("UH") || set.has("NC")) return "NoEndpoints";
   if (set.has("UF")) return "BackendUnreachable";
   if (set.has("UT")) return details === "upstream_per_try_timeout" ? "BackendTimeout" : "RequestTimeout";
-  if (set.has("UC") || set.has("UR")) return "BackendReset";
-  return set.has("UPE") ? "BackendInvalid" : undefined;
+  return set.has("UC") || set.has("UR") || set.has("UPE") ? "BackendReset" : undefined;
 }

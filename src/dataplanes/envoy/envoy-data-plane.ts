@@ -5,7 +5,7 @@
 
 import { mkdtempSync, rmSync } from "node:fs";
 import type { ServerHttp2Session } from "node:http2";
-import type { ListenOptions } from "node:net";
+import { connect, type ListenOptions } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ItemId, PlanDelta, PlanItem, PortItem } from "../../plan/plan.ts";
@@ -221,7 +221,11 @@ export class EnvoyDataPlane implements DataPlane {
     const { kind, name, version, problem } = answer;
     if (config?.store.get(kind, name)?.version !== version) return;
     if (problem !== undefined) this.#options.onLog?.(`refused ${kind} ${name}: ${problem}`);
-    config.fates.answered(answer);
+    const port = kind === "listener" && problem === undefined ? config.tcpPort(name) : undefined;
+    if (port !== undefined && this.#processes.has(gateway)) {
+      // Envoy answers before its threads listen.
+      void isOpen(port).then(() => config.fates.answered(answer));
+    } else config.fates.answered(answer);
     if (kind === "listener" && problem !== undefined) {
       // Whoever has the port may let go of it.
       const timer = setTimeout(() => {
@@ -230,6 +234,23 @@ export class EnvoyDataPlane implements DataPlane {
       }, RETRY_PORT_MS);
       this.#timers.add(timer.unref());
     }
+  }
+}
+
+const PROBES = 100;
+const PROBE_MS = 20;
+
+/** Returns when somebody accepts connections, or after a while; the port's fate is Envoy's word in any case. */
+async function isOpen({ address, port }: { readonly address: string; readonly port: number }): Promise<void> {
+  const host = address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;
+  for (let probe = 0; probe < PROBES; probe++) {
+    const socket = connect({ host, port });
+    const open = await new Promise<boolean>((resolve) => {
+      socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    });
+    socket.destroy();
+    if (open) return;
+    await new Promise((resolve) => setTimeout(resolve, PROBE_MS));
   }
 }
 

@@ -99,11 +99,18 @@ export class Fates {
     this.#ports.delete(port);
   }
 
+  /** No Envoy needs to be asked. */
+  portImpossible(port: ItemId, problem: string): void {
+    this.#ports.set(port, { problem });
+  }
+
   /** The answer of an Envoy for the current version of a resource. */
   answered({ kind, name, problem }: Answer): void {
     if (kind === "listener") {
       // What an Envoy has taken stays taken when another has trouble with it, but the trouble is told.
-      this.#ports.set(name, { problem });
+      this.#ports.set(name, {
+        problem: problem === undefined ? undefined : this.#portProblem(name, problem),
+      });
       this.#portTouched(name);
     } else if (kind === "scope") {
       const listener = this.#scopes.get(name);
@@ -139,6 +146,13 @@ export class Fates {
     this.#certificates.set(id, { problem });
     this.#certificateChanged(id);
     this.#schedule();
+  }
+
+  /** Envoy's text names its own resources; people know their port. */
+  #portProblem(id: ItemId, text: string): string {
+    const number = this.#model.get("port", id)?.port;
+    const [, why] = /cannot bind '[^']*': ([^\n]*)/.exec(text) ?? [];
+    return `port ${number} cannot be opened: ${why?.toLowerCase() ?? "Envoy refuses its configuration"}`;
   }
 
   #listener(id: ItemId): ListenerFate {

@@ -13,7 +13,7 @@ import { backendCluster, backendEndpoints } from "./compile/backend-cluster.ts";
 import { ClusterUses } from "./compile/cluster-uses.ts";
 import { isHttp, Model } from "./compile/model.ts";
 import { certificateName, clusterName, needsTable, TENANCY_FILTER, WITHOUT_NAME } from "./compile/names.ts";
-import { compilePort, type PortOptions } from "./compile/port-listener.ts";
+import { compilePort, keeper, type PortOptions } from "./compile/port-listener.ts";
 import { compileScope } from "./compile/scope.ts";
 import { Secrets } from "./compile/secrets.ts";
 import { tenancyScript } from "./compile/tenancy-script.ts";
@@ -57,6 +57,7 @@ export class GatewayConfig {
 
   constructor(options: GatewayConfigOptions) {
     this.#options = options;
+    this.store.set(keeper());
     this.#compileTable();
   }
 
@@ -77,6 +78,12 @@ export class GatewayConfig {
     for (const { before, after } of changes) if (after !== undefined) this.#touch(after, before, dirty);
     this.#compile(dirty);
     this.fates.applied(delta);
+  }
+
+  /** Where a port is bound, if one can connect to it. */
+  tcpPort(id: ItemId): { readonly address: string; readonly port: number } | undefined {
+    const port = this.#model.get("port", id);
+    return port?.transport === "tcp" ? this.#options.bind(port) : undefined;
   }
 
   close(): void {
@@ -234,6 +241,11 @@ export class GatewayConfig {
     if (port === undefined) {
       this.#uses.set({ port: id }, new Map(), new Set());
       this.store.delete("listener", id);
+      return;
+    }
+    if (!(port.port > 0 && port.port < 65_536)) {
+      this.store.delete("listener", id);
+      this.fates.portImpossible(id, `port ${port.port} is not a port`);
       return;
     }
     const compiled = compilePort(this.#model, port, this.#options);

@@ -10,7 +10,7 @@
 
 import { type DeltaRequest, deltaResponse } from "../messages/discovery.ts";
 import { BorrowedNames } from "./borrowed-names.ts";
-import { type Kind, kindOf, kinds, type Reference, type Resource, urlOf } from "./resource.ts";
+import { ALL, type Kind, kindOf, kinds, type Reference, type Resource, urlOf } from "./resource.ts";
 import type { ResourceStore, StoreWatcher } from "./resource-store.ts";
 import { Subscription } from "./subscription.ts";
 
@@ -170,6 +170,7 @@ export class AdsStream implements StoreWatcher {
         ...(problem === undefined ? {} : { problem }),
       });
     }
+    if (!this.#isPending(sent.kind)) this.#release(sent.kind, ALL);
   }
 
   #schedule(): void {
@@ -277,11 +278,20 @@ export class AdsStream implements StoreWatcher {
   #missing(resource: Resource): Reference | undefined {
     if (this.#overdue.delete(keyOf(resource))) return undefined;
     return resource.needs.find(({ kind, name }) => {
+      if (name === ALL) return this.#isPending(kind);
       const subscription = this.#subscriptions.get(kind);
-      // Scopes are asked for by the first listener only: that one waits for them by itself.
-      if (kind === "scope" && (subscription === undefined || subscription.greeting)) return false;
       return subscription?.settled.has(name) !== true && this.#options.store.get(kind, name) !== undefined;
     });
+  }
+
+  /** Something of the kind is still to be told or to be answered for. */
+  #isPending(kind: Kind): boolean {
+    const subscription = this.#subscriptions.get(kind);
+    if (subscription === undefined || subscription.greeting || subscription.dirty.size > 0) return true;
+    for (const sent of this.#unanswered.values()) if (sent.kind === kind) return true;
+    for (const { resources } of this.#waiting.values())
+      for (const each of resources) if (each.kind === kind) return true;
+    return false;
   }
 
   #hold({ kind, name }: Reference, missing: Reference): void {

@@ -44,6 +44,9 @@ export interface Reference {
   readonly name: string;
 }
 
+/** Everything of the kind that there is to tell at the moment. */
+export const ALL = "*";
+
 export function resource(
   kind: Kind,
   name: string,

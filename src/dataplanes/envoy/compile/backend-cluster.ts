@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import type { BackendItem } from "../../../plan/backend.ts";
 import { type Resource, resource } from "../ads/resource.ts";
 import { cluster, loadAssignment, upstreamTls } from "../messages/cluster.ts";
@@ -44,7 +45,11 @@ function transportSocket(
   });
 }
 
-export function backendEndpoints({ id, endpoints }: BackendItem): Resource {
+export function backendEndpoints(backend: BackendItem): Resource {
+  const { id } = backend;
+  const endpoints = backend.endpoints.filter(
+    ({ address, port }) => isIP(address) !== 0 && Number.isInteger(port) && port > 0 && port < 65_536,
+  );
   const content = loadAssignment(id, endpoints.length === 0 ? [] : [{ name: "", endpoints }]);
   return resource("endpoints", id, content);
 }

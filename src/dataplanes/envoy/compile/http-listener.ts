@@ -1,10 +1,10 @@
 import type { PortItem } from "../../../plan/plan.ts";
-import { type HttpShape, httpManager } from "../messages/listener.ts";
+import { type EarlyHeader, httpManager } from "../messages/listener.ts";
 import type { Message } from "../wire/protobuf.ts";
 import { SCOPE_HEADER, SNI_HEADER, TENANCY_FILTER } from "./names.ts";
 
 /** What clients say about themselves, or what belongs to one connection; nobody behind this proxy may believe it. */
-const removed = ["forwarded", "x-real-ip", "proxy-authorization", "proxy-authenticate"];
+const removed: readonly string[] = ["forwarded", "x-real-ip", "proxy-authorization", "proxy-authenticate"];
 
 export interface HttpOptions {
   readonly trustedHops: number;
@@ -14,19 +14,19 @@ export interface HttpOptions {
 
 /** The same for every tenant of a port, now and later: nothing in it depends on listeners, hosts or rules. */
 export function portHttpManager(port: PortItem, { trustedHops, accessLog }: HttpOptions): Message {
-  const early: HttpShape["early"][number][] = [
+  const trusted = trustedHops > 0;
+  const peer = "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%";
+  const unlessTrusted = trusted ? "add-if-absent" : "overwrite";
+  const early: readonly EarlyHeader[] = [
     ...removed.map((name) => ({ name })),
     { name: SCOPE_HEADER, value: `${port.port}/%REQ(:AUTHORITY)%` },
-    ...(port.protocol === "tls"
-      ? [{ name: SNI_HEADER, value: `${port.port}/%REQUESTED_SERVER_NAME%` }]
-      : [{ name: SNI_HEADER }]),
-    ...(trustedHops === 0
-      ? [
-          { name: "x-forwarded-for", value: "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%" },
-          { name: "x-forwarded-host", value: "%REQ(:AUTHORITY)%" },
-          { name: "x-forwarded-port", value: String(port.port) },
-        ]
-      : []),
+    {
+      name: SNI_HEADER,
+      ...(port.protocol === "tls" ? { value: `${port.port}/%REQUESTED_SERVER_NAME%` } : {}),
+    },
+    { name: "x-forwarded-for", value: peer, mode: trusted ? "append" : "overwrite" },
+    { name: "x-forwarded-host", value: "%REQ(:AUTHORITY)%", mode: unlessTrusted },
+    { name: "x-forwarded-port", value: String(port.port), mode: unlessTrusted },
   ];
   return httpManager({
     statPrefix: port.protocol === "tls" ? "https" : "http",

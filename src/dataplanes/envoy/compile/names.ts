@@ -43,6 +43,8 @@ export function clusterName(backend: ItemId, variant: Variant): string {
   return variant === "h2" ? `${backend}#h2` : backend;
 }
 
+/** A listener without a socket, see `keeper`. */
+export const KEEPER = "mergeway.keeper";
 export const TENANCY_FILTER = "mergeway.tenancy";
 export const SCOPE_HEADER = "x-mergeway-scope";
 export const SNI_HEADER = "x-mergeway-sni";

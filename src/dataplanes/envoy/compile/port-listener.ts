@@ -9,11 +9,12 @@
 import { coversPattern as covers } from "../../../plan/hostname.ts";
 import type { ListenerItem, PortItem } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
-import { type Reference, type Resource, resource } from "../ads/resource.ts";
+import { ALL, type Reference, type Resource, resource } from "../ads/resource.ts";
 import {
   type DownstreamTlsShape,
   downstreamTls,
   filterChain,
+  httpManager,
   tcpListener,
   tcpProxy,
   udpListener,
@@ -22,13 +23,31 @@ import {
 import type { Message } from "../wire/protobuf.ts";
 import { type HttpOptions, portHttpManager } from "./http-listener.ts";
 import type { Model } from "./model.ts";
-import { certificateName, clusterName, WITHOUT_NAME } from "./names.ts";
+import { certificateName, clusterName, KEEPER, SCOPE_HEADER, TENANCY_FILTER, WITHOUT_NAME } from "./names.ts";
 
 const DEFAULT_ALPN = ["h2", "http/1.1"];
 const STREAM_IDLE_MS = 3_600_000;
 const UDP_IDLE_MS = 60_000;
+const ALL_SCOPES: Reference = { kind: "scope", name: ALL };
 /** A cluster that never exists: connections to it are closed. */
 const NOWHERE = "nowhere";
+
+/**
+ * Always there, and never open. Envoy tells a listener nothing of scopes that it was told before, so the subscription must never lose its last
+ * listener; and with one that is there from the beginning, every port opens with all of its tenants.
+ */
+export function keeper(): Resource {
+  const filter = httpManager({
+    statPrefix: "keeper",
+    early: [],
+    scopeHeader: SCOPE_HEADER,
+    tenancyFilter: TENANCY_FILTER,
+    trustedHops: 0,
+  });
+  const chains = [filterChain({ name: "keeper", serverNames: [], tls: false, filter })];
+  const shape = { name: KEEPER, address: "127.0.0.1", port: 1, chains, inspectsTls: false, bound: false };
+  return resource("listener", KEEPER, tcpListener(shape));
+}
 
 export interface PortOptions extends HttpOptions {
   readonly bind: (port: PortItem) => { readonly address: string; readonly port: number };
@@ -53,7 +72,12 @@ export function compilePort(model: Model, port: PortItem, options: PortOptions):
           inspectsTls: port.protocol === "tls",
         });
   return {
-    resource: resource("listener", port.id, content, { needs: streams.needs() }),
+    resource: resource("listener", port.id, content, {
+      needs: [
+        ...streams.needs(),
+        ...(port.protocol === "http" || port.protocol === "tls" ? [ALL_SCOPES] : []),
+      ],
+    }),
     clusters: streams.clusters,
     backends: streams.backends,
   };

@@ -36,6 +36,7 @@ import { corsPolicy } from "./cors.ts";
 import { headerChanges } from "./header-edits.ts";
 import { clusterName, type Variant } from "./names.ts";
 import { fullPath, pathSubstitution } from "./path-edits.ts";
+import { canMatch, headersWritable, hostWritable, isStatus } from "./servable.ts";
 
 export interface RuleContext {
   readonly port: PortItem;
@@ -60,21 +61,18 @@ export const defaultRetry: Message = retryPolicy({
 
 export function ruleRoutes(rule: Rule, context: RuleContext): readonly Message[] {
   const { action, match } = rule;
+  if (!canMatch(match)) return [];
   const name = routeName(rule, context);
   const whole = (shape: RouteActionShape, more: object = {}): Message =>
     route({ name, match: matchOf(match), action: shape, ...more });
   switch (action.type) {
     case "respond":
-      return [whole({ type: "respond", status: action.status })];
+      return [whole(isStatus(action.status) ? { type: "respond", status: action.status } : BROKEN)];
     case "redirect": {
       const shape = redirectOf(action, match, context);
+      if (shape === undefined || !headersWritable(action.filters.responseHeaders)) return [whole(BROKEN)];
       const responseHeaders = headerChanges(action.filters.responseHeaders).changes;
-      return [
-        whole(shape === undefined ? BROKEN : { type: "redirect", message: shape }, {
-          responseHeaders,
-          ...perFilter(action.filters),
-        }),
-      ];
+      return [whole({ type: "redirect", message: shape }, { responseHeaders, ...perFilter(action.filters) })];
     }
     case "forward":
       // Authorisation by another service is not served here, and what it protects must not be open.
@@ -119,6 +117,8 @@ function shareRoute({ rule, action, backend, name, match }: ShareParts, context:
   if (backend === undefined || id === undefined || context.backend(id)?.refused !== undefined) {
     return route({ name, match, action: BROKEN });
   }
+  const broken = unservable(action.filters, backend.filters);
+  if (broken !== undefined) return route({ name, match, action: { type: "respond", status: broken } });
   const variant = rule.origin.kind === "GRPCRoute" ? "h2" : "plain";
   context.uses(id, variant);
   const { filters, timeouts, retry } = action;
@@ -154,6 +154,12 @@ function shareRoute({ rule, action, backend, name, match }: ShareParts, context:
     responseHeaders: headerChanges(filters.responseHeaders, backend.filters.responseHeaders).changes,
     ...perFilter({ ...filters, ...backend.filters }),
   });
+}
+
+/** 500 for what cannot be sent to a backend, 502 for what cannot be sent back. */
+function unservable(...filters: readonly Filters[]): 500 | 502 | undefined {
+  if (!filters.every((each) => headersWritable(each.requestHeaders) && hostWritable(each))) return 500;
+  return filters.every((each) => headersWritable(each.responseHeaders)) ? undefined : 502;
 }
 
 function mirrorOf({ backend, numerator, denominator }: Mirror, context: RuleContext): readonly Message[] {

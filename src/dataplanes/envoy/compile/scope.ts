@@ -14,6 +14,8 @@ import type { Model } from "./model.ts";
 import { clusterName, SCOPE_HEADER, SNI_HEADER, scopeName, TENANCY_FILTER, type Variant } from "./names.ts";
 import { defaultRetry, ruleRoutes } from "./rule-routes.ts";
 
+const REPLAY_BYTES = 64 * 1024;
+
 export interface Scope {
   readonly resource: Resource;
   readonly listener: ListenerItem;
@@ -50,7 +52,8 @@ export function compileScope(model: Model, port: PortItem, pattern: string): Sco
     routes,
     listener: listener.id,
     retry: defaultRetry,
-    removeHeaders: [SCOPE_HEADER, SNI_HEADER],
+    replayBytes: REPLAY_BYTES,
+    removeHeaders: [SCOPE_HEADER, SNI_HEADER, "x-envoy-external-address"],
     perFilter: [[TENANCY_FILTER, filterOff()]],
     filterName: TENANCY_FILTER,
   });

@@ -18,6 +18,7 @@ local function find(h, hd, port, name)
   local key = port .. "/" .. name
   hd:replace(SCOPE, key)
   h:clearRouteCache()
+  h:metadata():get("") -- the virtual host is that of the last route that was asked for
   local listener = h:virtualHost():metadata():get("listener")
   if listener ~= nil then return listener, key end
   local dot = string.find(name, ".", 1, true)

@@ -101,13 +101,13 @@ export function substitution(pattern: string, replacement: string): Message {
   return message(nested(1, regex(pattern)), text(2, replacement));
 }
 
-const APPEND = 0;
-const OVERWRITE = 2;
+export type HeaderMode = "append" | "add-if-absent" | "overwrite";
+const modes: readonly HeaderMode[] = ["append", "add-if-absent", "overwrite"];
 
-export function headerOption(name: string, value: string, mode: "append" | "overwrite"): Message {
+export function headerOption(name: string, value: string, mode: HeaderMode): Message {
   return message(
     nested(1, message(text(1, name), text(2, value))),
-    uint(3, mode === "append" ? APPEND : OVERWRITE),
+    uint(3, modes.indexOf(mode)),
     flag(4, true),
   );
 }

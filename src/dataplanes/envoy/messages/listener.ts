@@ -18,6 +18,7 @@ import {
   boolValue,
   duration,
   extension,
+  type HeaderMode,
   headerOption,
   inlineBytes,
   socketAddress,
@@ -33,6 +34,8 @@ export interface ListenerShape {
   readonly chains: readonly Message[];
   /** Reads the client's hello, so that chains can be chosen by it. */
   readonly inspectsTls: boolean;
+  /** False: it has no socket. */
+  readonly bound?: boolean;
 }
 
 export function tcpListener(shape: ListenerShape): Message {
@@ -47,11 +50,15 @@ export function tcpListener(shape: ListenerShape): Message {
     uint32Value(5, 1024 * 1024),
     shape.inspectsTls ? nested(9, inspector) : undefined,
     duration(15, 10_000),
+    boolValue(26, shape.bound),
     text(28, "port"),
   );
 }
 
-export function udpListener(shape: Omit<ListenerShape, "chains" | "inspectsTls">, proxy: Message): Message {
+export function udpListener(
+  shape: Pick<ListenerShape, "name" | "address" | "port">,
+  proxy: Message,
+): Message {
   const filter = message(text(1, "envoy.filters.udp_listener.udp_proxy"), nested(3, proxy));
   return message(
     text(1, shape.name),
@@ -194,10 +201,17 @@ function certificateBySni(withoutName: string): Message {
   );
 }
 
+/** Without a value it is removed. */
+export interface EarlyHeader {
+  readonly name: string;
+  readonly value?: string;
+  readonly mode?: HeaderMode;
+}
+
 export interface HttpShape {
   readonly statPrefix: string;
   /** Headers that are set before anything else reads the request. */
-  readonly early: readonly { readonly name: string; readonly value?: string }[];
+  readonly early: readonly EarlyHeader[];
   readonly scopeHeader: string;
   /** The filter whose code comes as a resource of its own. */
   readonly tenancyFilter: string;
@@ -209,8 +223,8 @@ const PASS_THROUGH = 2;
 const KEEP_UNCHANGED = 1;
 
 export function httpManager(shape: HttpShape): Message {
-  const mutations = shape.early.map(({ name, value }) =>
-    value === undefined ? message(text(1, name)) : message(nested(2, headerOption(name, value, "overwrite"))),
+  const mutations = shape.early.map(({ name, value, mode = "overwrite" }) =>
+    value === undefined ? message(text(1, name)) : message(nested(2, headerOption(name, value, mode))),
   );
   const early = extension(
     "mergeway.early",
@@ -229,13 +243,17 @@ export function httpManager(shape: HttpShape): Message {
     nested(31, scopes),
     nestedEach(5, httpFilters(shape.tenancyFilter)),
     nested(8, message(flag(5, true))),
-    nested(9, message(uint32Value(2, 128), uint32Value(3, 256 * 1024), uint32Value(4, 1024 * 1024))),
+    nested(
+      9,
+      message(uint32Value(2, 128), uint32Value(3, 256 * 1024), uint32Value(4, 1024 * 1024), flag(5, true)),
+    ),
     shape.accessLog === undefined ? undefined : nested(13, shape.accessLog),
     boolValue(14, true),
-    uint(19, shape.trustedHops),
+    // The peer itself has been added to the header by then.
+    uint(19, shape.trustedHops === 0 ? 0 : shape.trustedHops + 1),
     nestedEach(23, [message(text(1, "websocket"))]),
     duration(24, 300_000),
-    flag(21, shape.trustedHops === 0),
+    flag(21, true),
     // Nobody is internal: no client may steer the router with headers meant for the mesh. An empty list would mean private addresses.
     nested(25, message(nested(2, message(text(1, "0.0.0.0"), uint32Value(2, 32))))),
     duration(41, 10_000),
@@ -244,8 +262,11 @@ export function httpManager(shape: HttpShape): Message {
     uint(34, PASS_THROUGH),
     nested(35, message(duration(1, 60_000), uint32Value(2, 128))),
     uint(45, KEEP_UNCHANGED),
+    flag(32, shape.trustedHops > 0),
+    nested(38, localReplies()),
     flag(47, true),
-    nested(52, early),
+    nested(48, message(flag(2, true))),
+    shape.early.length === 0 ? undefined : nested(52, early),
     boolValue(40, true),
   );
   return message(
@@ -255,6 +276,12 @@ export function httpManager(shape: HttpShape): Message {
       any("envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", config),
     ),
   );
+}
+
+/** A backend that breaks off or talks nonsense is 502; Envoy would call it unavailable. */
+function localReplies(): Message {
+  const brokenBackend = message(nested(9, message(texts(1, ["UC", "UR", "UPE"]))));
+  return message(nested(1, message(nested(1, brokenBackend), uint32Value(2, 502))));
 }
 
 function httpFilters(tenancyFilter: string): readonly Message[] {

@@ -215,6 +215,8 @@ export interface ScopeShape {
   /** Read by the tenancy filter. */
   readonly listener: string;
   readonly retry: Message;
+  /** Of a body, kept for a retry. */
+  readonly replayBytes: number;
   readonly removeHeaders: readonly string[];
   readonly perFilter: readonly (readonly [name: string, config: Message])[];
   readonly filterName: string;
@@ -227,6 +229,7 @@ export function scopedRoutes(shape: ScopeShape): Message {
     texts(2, ["*"]),
     nestedEach(3, shape.routes),
     nested(16, shape.retry),
+    nested(25, message(uint(1, shape.replayBytes))),
     nested(24, message(map(1, [[shape.filterName, struct({ listener: shape.listener })]]))),
   );
   const configuration = message(

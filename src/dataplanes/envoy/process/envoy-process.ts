@@ -66,6 +66,7 @@ export class EnvoyProcess {
       binary,
       [
         ...["-c", this.#configPath, "--disable-hot-restart", "--log-level", "warning"],
+        ...["--file-flush-interval-msec", "250"],
         ...["--drain-time-s", String(drainSeconds), "--parent-shutdown-time-s", String(drainSeconds + 1)],
         ...(concurrency === undefined ? [] : ["--concurrency", String(concurrency)]),
         ...extraArguments,
@@ -106,7 +107,7 @@ export class EnvoyProcess {
 
   async #drain(graceMs: number, gone: Promise<void>): Promise<void> {
     const until = performance.now() + graceMs;
-    await this.admin("POST", "/drain_listeners").catch(() => undefined);
+    await this.admin("POST", "/drain_listeners?graceful&skip_exit").catch(() => undefined);
     while (this.#child !== undefined && performance.now() < until) {
       const active = await this.activeConnections().catch(() => 0);
       if (active === 0) return;
