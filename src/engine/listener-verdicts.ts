@@ -18,11 +18,11 @@ import type { MergedListener } from "./merge.ts";
 import type { EngineSettings } from "./settings.ts";
 import type { ListenerVerdict } from "./verdicts.ts";
 
-export interface JudgedListener extends ListenerVerdict {
+export interface JudgedListener {
+  readonly verdict: ListenerVerdict;
+  /** False makes its owner ListenersNotValid. */
   readonly accepted: boolean;
   readonly programmed: boolean;
-  /** Whether something is wrong that makes its owner ListenersNotValid. */
-  readonly valid: boolean;
 }
 
 export function deriveListenerVerdicts(
@@ -40,21 +40,24 @@ export function deriveListenerVerdicts(
     sources.merged,
     (key, listener, lookup) => {
       const conditions = judge(listener, programmingProblem(listener, lookup, inputs, settings));
-      const isTrue = (type: string): boolean =>
-        conditions.some((condition) => condition.type === type && condition.status === "True");
       return {
-        name: listener.section,
-        port: listener.port,
-        supportedKinds: listener.supportedKinds,
-        attachedRoutes: lookup.count(attached, key),
-        conditions,
-        ...(listener.heldBy === undefined ? {} : { heldBy: listener.heldBy }),
-        accepted: isTrue("Accepted"),
-        programmed: isTrue("Programmed"),
-        valid: isTrue("Accepted"),
+        verdict: {
+          name: listener.section,
+          port: listener.port,
+          supportedKinds: listener.supportedKinds,
+          attachedRoutes: lookup.count(attached, key),
+          conditions,
+          ...(listener.heldBy === undefined ? {} : { heldBy: listener.heldBy }),
+        },
+        accepted: isTrue(conditions, "Accepted"),
+        programmed: isTrue(conditions, "Programmed"),
       };
     },
   );
+}
+
+export function isTrue(conditions: readonly Verdict[], type: string): boolean {
+  return conditions.some((condition) => condition.type === type && condition.status === "True");
 }
 
 /** Routes with Accepted=True at each listener, whatever the listener's own state (ListenerStatus.attachedRoutes). */
@@ -64,28 +67,26 @@ function countRoutes(graph: Graph, compiled: Source<CompiledRoute>): Index<Compi
   );
 }
 
+// Shared: most listeners say these four and nothing else.
+const ACCEPTED: Verdict = holds("Accepted", "Accepted", "the listener is accepted");
+const UNCONFLICTED: Verdict = {
+  type: "Conflicted",
+  status: "False",
+  reason: "NoConflicts",
+  message: "no other listener conflicts with this one",
+};
+const RESOLVED: Verdict = holds("ResolvedRefs", "ResolvedRefs", "all references resolve");
+const PROGRAMMED: Verdict = holds("Programmed", "Programmed", "the data plane serves the listener");
+const ALL_WELL: readonly Verdict[] = [ACCEPTED, UNCONFLICTED, RESOLVED, PROGRAMMED];
+
 function judge(listener: MergedListener, programming: Finding | undefined): readonly Verdict[] {
-  const refused = listener.conflict ?? listener.excess ?? listener.refused;
+  const { conflict, unresolved } = listener;
+  const refused = conflict ?? listener.excess ?? listener.refused;
+  if (refused === undefined && unresolved === undefined && programming === undefined) return ALL_WELL;
   return [
-    refused === undefined
-      ? holds("Accepted", "Accepted", "the listener is accepted")
-      : fails("Accepted", refused),
-    listener.conflict === undefined
-      ? {
-          type: "Conflicted",
-          status: "False",
-          reason: "NoConflicts",
-          message: "no other listener conflicts with this one",
-        }
-      : {
-          type: "Conflicted",
-          status: "True",
-          reason: listener.conflict.reason,
-          message: listener.conflict.message,
-        },
-    listener.unresolved === undefined
-      ? holds("ResolvedRefs", "ResolvedRefs", "all references resolve")
-      : fails("ResolvedRefs", listener.unresolved),
+    refused === undefined ? ACCEPTED : fails("Accepted", refused),
+    conflict === undefined ? UNCONFLICTED : { ...fails("Conflicted", conflict), status: "True" },
+    unresolved === undefined ? RESOLVED : fails("ResolvedRefs", unresolved),
     programmedVerdict(listener, refused, programming),
   ];
 }
@@ -97,9 +98,7 @@ function programmedVerdict(
 ): Verdict {
   if (listener.conflict !== undefined) return fails("Programmed", listener.conflict);
   if (refused !== undefined) return fails("Programmed", { reason: "Invalid", message: refused.message });
-  return programming === undefined
-    ? holds("Programmed", "Programmed", "the data plane serves the listener")
-    : fails("Programmed", programming);
+  return programming === undefined ? PROGRAMMED : fails("Programmed", programming);
 }
 
 const PENDING: Finding = { reason: "Pending", message: "the data plane has not yet confirmed the listener" };

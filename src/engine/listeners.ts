@@ -47,13 +47,17 @@ export interface EvaluatedListener {
   readonly tlsOptions: TlsOptions;
 }
 
-const KINDS_OF_PROTOCOL: Readonly<Record<ListenerProtocol, readonly string[]>> = {
-  HTTP: ["HTTPRoute", "GRPCRoute"],
-  HTTPS: ["HTTPRoute", "GRPCRoute"],
-  TLS: ["TLSRoute"],
-  TCP: ["TCPRoute"],
-  UDP: ["UDPRoute"],
+const KINDS_OF_PROTOCOL: Readonly<Record<ListenerProtocol, readonly RouteGroupKind[]>> = {
+  HTTP: routeKinds("HTTPRoute", "GRPCRoute"),
+  HTTPS: routeKinds("HTTPRoute", "GRPCRoute"),
+  TLS: routeKinds("TLSRoute"),
+  TCP: routeKinds("TCPRoute"),
+  UDP: routeKinds("UDPRoute"),
 };
+
+function routeKinds(...kinds: readonly string[]): readonly RouteGroupKind[] {
+  return kinds.map((kind) => ({ group: GATEWAY_GROUP, kind }));
+}
 
 export function transportOf(protocol: ListenerProtocol): Transport {
   return protocol === "UDP" ? "udp" : "tcp";
@@ -83,18 +87,21 @@ export function deriveListeners(
   sources: ListenerSources,
   settings: EngineSettings,
 ): Source<EvaluatedListener> {
-  return graph.expand("listeners", sources.attachments, (_key, { owner, gateway }, lookup) =>
-    gateway === undefined
-      ? []
-      : owner.listeners.map((spec, place) => {
-          const evaluated = evaluate({ owner, gateway, spec, place }, lookup, sources, settings);
-          return [evaluated.key, evaluated] as const;
-        }),
-  );
+  return graph.expand("listeners", sources.attachments, (_key, { owner, gateway }, lookup) => {
+    if (gateway === undefined) return [];
+    const { key, kind, namespace, name, role } = owner;
+    const identity = { key, kind, namespace, name, role };
+    return owner.listeners.map((spec, place) => {
+      const evaluated = evaluate({ owner, identity, gateway, spec, place }, lookup, sources, settings);
+      return [evaluated.key, evaluated] as const;
+    });
+  });
 }
 
 interface Place {
   readonly owner: Owner;
+  /** One for all listeners of the owner. */
+  readonly identity: EvaluatedListener["owner"];
   readonly gateway: Key;
   readonly spec: Listener;
   readonly place: number;
@@ -123,13 +130,7 @@ function evaluate(
   const unresolved = clients.unresolved ?? tls.unresolved ?? kinds.unresolved;
   return {
     key,
-    owner: {
-      key: owner.key,
-      kind: owner.kind,
-      namespace: owner.namespace,
-      name: owner.name,
-      role: owner.role,
-    },
+    owner: at.identity,
     gateway,
     section: spec.name,
     rank: listenerRank(owner.rank, place),
@@ -141,9 +142,11 @@ function evaluate(
     ...(refused === undefined ? {} : { refused }),
     ...(unresolved === undefined ? {} : { unresolved }),
     certificates: tls.certificates,
-    tlsOptions: "problem" in options ? {} : options,
+    tlsOptions: "problem" in options || spec.tls?.options === undefined ? NO_OPTIONS : options,
   };
 }
+
+const NO_OPTIONS: TlsOptions = {};
 
 const NO_PORT_LEFT: Finding = {
   reason: "PortUnavailable",
@@ -201,12 +204,13 @@ function supportedKinds(
   protocol: ListenerProtocol | undefined,
   { features }: EngineSettings,
 ): { readonly supported: readonly RouteGroupKind[]; readonly unresolved?: Finding } {
-  const possible =
-    protocol === undefined ? [] : KINDS_OF_PROTOCOL[protocol].filter((kind) => features.has(kind));
+  const ofProtocol = protocol === undefined ? [] : KINDS_OF_PROTOCOL[protocol];
+  const isServed = ({ kind }: RouteGroupKind): boolean => features.has(kind);
+  const possible = ofProtocol.every(isServed) ? ofProtocol : ofProtocol.filter(isServed);
   const asked = allowedRoutes?.kinds ?? [];
-  if (asked.length === 0) return { supported: possible.map((kind) => ({ group: GATEWAY_GROUP, kind })) };
+  if (asked.length === 0) return { supported: possible };
   const fits = ({ group, kind }: RouteGroupKind): boolean =>
-    group === GATEWAY_GROUP && possible.includes(kind);
+    possible.some((other) => other.group === group && other.kind === kind);
   const misfits = asked.filter((kind) => !fits(kind)).map(({ group, kind }) => `${group}/${kind}`);
   const supported = asked.filter(fits);
   if (misfits.length === 0) return { supported };
@@ -220,6 +224,8 @@ interface TlsEvaluation {
   readonly unresolved?: Finding;
 }
 
+const NO_TLS: TlsEvaluation = { certificates: [] };
+
 /** One certificate that resolves is enough to serve; every one that does not is reported. */
 function evaluateTls(
   { owner, spec }: Place,
@@ -228,7 +234,7 @@ function evaluateTls(
   sources: ListenerSources,
 ): TlsEvaluation {
   const terminates = protocol === "HTTPS" || (protocol === "TLS" && spec.tls?.mode !== "Passthrough");
-  if (!terminates) return { certificates: [] };
+  if (!terminates) return NO_TLS;
   const references = spec.tls?.certificateRefs ?? [];
   const results = references.map((reference) => resolveKeyPair(reference, referrer(owner), lookup, sources));
   const certificates = results.flatMap((result) => ("value" in result ? [result.value] : []));

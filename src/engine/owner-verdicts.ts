@@ -15,10 +15,10 @@ import { type Finding, fails, holds, type Verdict } from "./findings.ts";
 import type { GatewayReferences } from "./gateway-references.ts";
 import type { GatewayState } from "./gateways.ts";
 import type { InfrastructureFact, Inputs } from "./inputs.ts";
-import type { JudgedListener } from "./listener-verdicts.ts";
+import { isTrue, type JudgedListener } from "./listener-verdicts.ts";
 import { listenerKey } from "./listeners.ts";
 import type { Owner } from "./owners.ts";
-import type { ListenerVerdict, OwnerVerdict } from "./verdicts.ts";
+import type { OwnerVerdict } from "./verdicts.ts";
 
 export interface OwnerSources {
   readonly inputs: Inputs;
@@ -83,13 +83,13 @@ function judgeSet(
     type: "set",
     gateway: owner.gateway ?? "",
     generation,
-    listeners: listeners.map(shown),
+    listeners: listeners.map(({ verdict }) => verdict),
     ...(orphan ? { orphan } : {}),
   } as const;
   if (problem !== undefined)
     return { ...base, conditions: [fails("Accepted", problem), fails("Programmed", problem)] };
-  const valid = listeners.filter((listener) => listener.valid);
-  const invalid = listeners.filter((listener) => !listener.valid);
+  const valid = listeners.filter((listener) => listener.accepted);
+  const invalid = listeners.filter((listener) => !listener.accepted);
   if (valid.length === 0) {
     const finding = notValid(invalid);
     return { ...base, conditions: [fails("Accepted", finding), fails("Programmed", finding)] };
@@ -110,7 +110,7 @@ function judgeChild({ owner, problem }: Attachment, lookup: Lookup, sources: Own
     type: "gateway",
     gateway: owner.gateway ?? "",
     generation,
-    listeners: listeners.map(shown),
+    listeners: listeners.map(({ verdict }) => verdict),
     addresses: problem === undefined ? (parent?.addresses ?? []) : [],
     attachedListenerSets: 0,
   } as const;
@@ -145,7 +145,7 @@ function judgeRoot(
     type: "gateway",
     gateway: owner.key,
     generation: gateway?.metadata.generation ?? 0,
-    listeners: listeners.map(shown),
+    listeners: listeners.map(({ verdict }) => verdict),
     addresses: problem === undefined ? (infrastructure?.addresses ?? []) : [],
     attachedListenerSets: accepted,
     conditions: [
@@ -205,8 +205,8 @@ function listenersConditions(
   infrastructure: Finding | undefined,
   brokenChildren = 0,
 ): readonly Verdict[] {
-  const invalid = listeners.filter((listener) => !listener.valid);
-  const valid = listeners.filter((listener) => listener.valid);
+  const invalid = listeners.filter((listener) => !listener.accepted);
+  const valid = listeners.filter((listener) => listener.accepted);
   if (listeners.length > 0 && valid.length === 0) {
     const finding = notValid(invalid);
     return [fails("Accepted", finding), fails("Programmed", { ...finding, reason: "Invalid" })];
@@ -227,7 +227,7 @@ const PROGRAMMED: Verdict = holds("Programmed", "Programmed", "the data plane se
 function programmedVerdict(valid: readonly JudgedListener[]): Verdict {
   const waiting = valid.filter((listener) => !listener.programmed);
   if (waiting.length < valid.length) return PROGRAMMED;
-  const why = waiting[0]?.conditions.find(({ type }) => type === "Programmed");
+  const why = waiting[0]?.verdict.conditions.find(({ type }) => type === "Programmed");
   return fails("Programmed", {
     reason: why?.reason === "Pending" ? "Pending" : "Invalid",
     message: `not served: ${namesOf(waiting)}`,
@@ -242,7 +242,7 @@ function notValid(listeners: readonly JudgedListener[]): Finding {
 }
 
 function namesOf(listeners: readonly JudgedListener[]): string {
-  return listeners.map(({ name }) => name).join(", ");
+  return listeners.map(({ verdict }) => verdict.name).join(", ");
 }
 
 /** Programmed has fewer reasons than Accepted. */
@@ -256,37 +256,25 @@ function judgedListeners(owner: Owner, lookup: Lookup, { judged }: OwnerSources)
 
 /** Entries of an owner that is not attached belong to no Gateway: nothing attaches to them (seed 004, "AttachedRoutes"). */
 function refusedListeners(owner: Owner, problem: Finding): readonly JudgedListener[] {
+  const conditions: readonly Verdict[] = [
+    fails("Accepted", problem),
+    {
+      type: "Conflicted",
+      status: "False",
+      reason: "NoConflicts",
+      message: "the listener is not evaluated while its resource is not accepted",
+    },
+    {
+      type: "ResolvedRefs",
+      status: "Unknown",
+      reason: "Pending",
+      message: "the listener is not evaluated while its resource is not accepted",
+    },
+    fails("Programmed", problem),
+  ];
   return owner.listeners.map(({ name, port }) => ({
-    name,
-    port: port ?? 0,
-    supportedKinds: [],
-    attachedRoutes: 0,
-    conditions: [
-      fails("Accepted", problem),
-      {
-        type: "Conflicted",
-        status: "False",
-        reason: "NoConflicts",
-        message: "the listener is not evaluated while its resource is not accepted",
-      },
-      {
-        type: "ResolvedRefs",
-        status: "Unknown",
-        reason: "Pending",
-        message: "the listener is not evaluated while its resource is not accepted",
-      },
-      fails("Programmed", problem),
-    ],
+    verdict: { name, port: port ?? 0, supportedKinds: [], attachedRoutes: 0, conditions },
     accepted: false,
     programmed: false,
-    valid: false,
   }));
-}
-
-function shown({ accepted: _a, programmed: _p, valid: _v, ...listener }: JudgedListener): ListenerVerdict {
-  return listener;
-}
-
-function isTrue(conditions: readonly Verdict[], type: string): boolean {
-  return conditions.some((condition) => condition.type === type && condition.status === "True");
 }
