@@ -116,8 +116,15 @@ class PlanClient {
     });
     for (const id of removes) this.#reports.delete(id);
     dataPlane.apply({ upserts: items, removes });
+    this.#repeat(items);
     journal.record(encoded, removes);
     if (synced) onState?.("synced", from.address);
+  }
+
+  /** An item may have gone and come again between two messages: the data plane sees no change, but the controllers have forgotten its fate. */
+  #repeat(items: readonly PlanItem[]): void {
+    const reports = items.flatMap(({ id }) => this.#reports.get(id) ?? []);
+    if (reports.length > 0) for (const link of this.#links.values()) link.send({ type: "report", reports });
   }
 }
 

@@ -99,6 +99,7 @@ export class PlanServer implements DataPlane {
       this.#items.get(gateway)?.delete(id);
       note(gateway, id);
     }
+    this.#reports.drop(removes);
     for (const [gateway, ids] of changed) {
       for (const replica of this.#replicas.get(gateway) ?? []) this.#send(replica, ids);
     }

@@ -34,6 +34,14 @@ export class ReplicaReports {
     this.#tell([...items].filter((id) => (this.#byItem.get(id)?.size ?? 0) > 0));
   }
 
+  /** Items that are in no plan any more: what was said of them says nothing of others that will bear their ids. */
+  drop(ids: readonly ItemId[]): void {
+    for (const id of ids) {
+      this.#byItem.delete(id);
+      this.#told.delete(id);
+    }
+  }
+
   #tell(ids: readonly ItemId[]): void {
     const changed: ItemReport[] = [];
     for (const id of new Set(ids)) {

@@ -124,6 +124,17 @@ describe("the stream between controller and pods", () => {
     await expect.poll(() => [...dataPlane.items.keys()], PATIENT).toEqual(["listener:b"]);
   });
 
+  it("tells the fate of an item that comes again after it had gone", async () => {
+    const reports: ItemReport[] = [];
+    const { server, port } = await controller(0, reports);
+    server.apply({ upserts: [listener("a")], removes: [] });
+    await pod(port);
+    await expect.poll(() => reports.length, PATIENT).toBe(1);
+    server.apply({ upserts: [], removes: ["listener:a"] });
+    server.apply({ upserts: [listener("a")], removes: [] });
+    await expect.poll(() => reports.length, PATIENT).toBe(2);
+  });
+
   it("refuses a pod whose token is not its Gateway's", async () => {
     const { server, port } = await controller();
     server.apply({ upserts: [listener("a")], removes: [] });
