@@ -8,7 +8,11 @@ export interface AddressFact {
   readonly problem?: { readonly reason: string; readonly message: string };
 }
 
-export function addressFact(gateway: Gateway, find: (name: string) => Service | undefined): AddressFact {
+export function addressFact(
+  gateway: Gateway,
+  find: (name: string) => Service | undefined,
+  isReady: (name: string) => boolean,
+): AddressFact {
   const asked = requestedAddresses(gateway);
   const services = (asked.length === 0 ? [undefined] : asked).map((_address, index) =>
     find(serviceName(gateway, index)),
@@ -25,6 +29,12 @@ export function addressFact(gateway: Gateway, find: (name: string) => Service | 
     return {
       addresses,
       problem: { reason: "AddressNotAssigned", message: "no address has been assigned yet" },
+    };
+  }
+  if (!isReady(serviceName(gateway, 0))) {
+    return {
+      addresses,
+      problem: { reason: "NoResources", message: "no pod of the data plane is ready yet" },
     };
   }
   return { addresses };

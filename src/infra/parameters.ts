@@ -14,5 +14,14 @@ export function effectiveParameters(
     classRef && find(keyFor("GatewayParameters", classRef.namespace ?? "", classRef.name))?.spec;
   const own =
     ownRef && find(keyFor("GatewayParameters", gateway.metadata.namespace ?? "", ownRef.name))?.spec;
-  return { ...defaults, ...own };
+  // Replicas and autoscaling exclude each other: the Gateway's choice of one overrules the class's choice of the other.
+  const { autoscaling, replicas, ...others } = defaults ?? {};
+  const scaling =
+    own?.replicas !== undefined || own?.autoscaling !== undefined
+      ? {}
+      : {
+          ...(autoscaling === undefined ? {} : { autoscaling }),
+          ...(replicas === undefined ? {} : { replicas }),
+        };
+  return { ...others, ...scaling, ...own };
 }

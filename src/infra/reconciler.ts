@@ -2,14 +2,14 @@
  * Makes the infrastructure of each served Gateway what `desiredManifests` says, and tells what became of it. Runs on every replica to know addresses; writes only on the
  * leader. Work is per Gateway, one at a time for each, the newest wish only.
  */
-import type { Service } from "../api/core.ts";
+import type { EndpointSlice, Service } from "../api/core.ts";
 import type { Gateway, GatewayClass } from "../api/gateway.ts";
 import type { GatewayParameters } from "../api/gateway-parameters.ts";
 import { type Key, keyFor, partsOf } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
 import { type AddressFact, addressFact } from "./addresses.ts";
 import { type DataPlaneContext, desiredManifests, type Manifest, type ServedPort } from "./desired.ts";
-import { infrastructureName } from "./names.ts";
+import { infrastructureName, MANAGED_BY } from "./names.ts";
 import { effectiveParameters } from "./parameters.ts";
 
 /** What the reconciler needs of a cluster. */
@@ -37,6 +37,7 @@ export interface ReconcilerOptions {
 }
 
 const RETRY_MS = 2_000;
+const RESYNC_MS = 5 * 60_000;
 
 export class InfrastructureReconciler {
   readonly #options: ReconcilerOptions;
@@ -45,7 +46,9 @@ export class InfrastructureReconciler {
   readonly #applied: Map<Key, ReadonlyMap<string, string>> = new Map();
   readonly #dirty: Set<Key> = new Set();
   readonly #busy: Set<Key> = new Set();
+  readonly #ready: ReadyServices = new ReadyServices();
   #leading = false;
+  #resync: NodeJS.Timeout | undefined;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
@@ -70,14 +73,24 @@ export class InfrastructureReconciler {
     else if (kind === "GatewayClass" || kind === "GatewayParameters")
       for (const gateway of this.#served.keys()) this.#wake(gateway);
     else if (kind === "Service") this.#noticeService(key, resource as Service | undefined);
+    else if (kind === "EndpointSlice" && this.#ready.notice(key, resource as EndpointSlice | undefined)) {
+      for (const gateway of this.#served.keys()) this.#tellAddresses(gateway);
+    }
   }
 
   /** Begins or ceases to write. A new leader looks at what is there and removes what nobody wants. */
   async lead(leading: boolean): Promise<void> {
     this.#leading = leading;
+    clearInterval(this.#resync);
     if (!leading) return;
-    this.#applied.clear();
     await this.#removeStrangers();
+    this.#applyAgain();
+    this.#resync = setInterval(() => this.#applyAgain(), RESYNC_MS).unref();
+  }
+
+  /** Whatever somebody has changed or deleted of our objects is made right again. */
+  #applyAgain(): void {
+    this.#applied.clear();
     for (const gateway of this.#served.keys()) this.#wake(gateway);
   }
 
@@ -100,7 +113,8 @@ export class InfrastructureReconciler {
     if (found === undefined) return;
     const service = (name: string): Service | undefined =>
       this.#options.find(keyFor("Service", found.metadata.namespace ?? "", name)) as Service | undefined;
-    this.#options.onFact(gateway, addressFact(found, service));
+    const isReady = (name: string): boolean => this.#ready.isReady(found.metadata.namespace ?? "", name);
+    this.#options.onFact(gateway, addressFact(found, service, isReady));
   }
 
   #wake(gateway: Key): void {
@@ -175,4 +189,35 @@ function identity({ apiVersion, kind, metadata }: Manifest): string {
 function named(id: string): ObjectName {
   const [apiVersion = "", kind = "", namespace = "", name = ""] = id.split("|");
   return { apiVersion, kind, namespace, name };
+}
+
+/** Which of our Services have a ready pod behind them. Slices of all other Services pass by. */
+class ReadyServices {
+  readonly #slices: Map<Key, { readonly service: string; readonly ready: boolean }> = new Map();
+  readonly #counts: Map<string, number> = new Map();
+
+  /** Whether the readiness of a Service has changed. */
+  notice(key: Key, slice: EndpointSlice | undefined): boolean {
+    const before = this.#slices.get(key);
+    const labels = slice?.metadata.labels ?? {};
+    const isOurs = labels["app.kubernetes.io/managed-by"] === MANAGED_BY;
+    if (!isOurs && before === undefined) return false;
+    const service = `${slice?.metadata.namespace}/${labels["kubernetes.io/service-name"]}`;
+    const ready = (slice?.endpoints ?? []).some(({ conditions }) => conditions?.ready !== false);
+    if (before?.ready) this.#count(before.service, -1);
+    if (isOurs && ready) this.#count(service, 1);
+    if (isOurs) this.#slices.set(key, { service, ready });
+    else this.#slices.delete(key);
+    return (before?.ready ?? false) !== (isOurs && ready);
+  }
+
+  isReady(namespace: string, service: string): boolean {
+    return (this.#counts.get(`${namespace}/${service}`) ?? 0) > 0;
+  }
+
+  #count(service: string, by: number): void {
+    const count = (this.#counts.get(service) ?? 0) + by;
+    if (count === 0) this.#counts.delete(service);
+    else this.#counts.set(service, count);
+  }
 }
