@@ -71,8 +71,7 @@ export class KubernetesClient {
     try {
       const signal = AbortSignal.any([request.signal, silence.signal]);
       const answer = await this.#open(request, signal);
-      answer.on("data", () => timer.refresh());
-      yield* jsonLines(answer) as AsyncGenerator<readonly WatchEvent[]>;
+      yield* jsonLines(noticed(answer, () => timer.refresh())) as AsyncGenerator<readonly WatchEvent[]>;
     } catch (error) {
       request.signal.throwIfAborted();
       const cause: unknown = silence.signal.aborted ? silence.signal.reason : error;
@@ -140,7 +139,7 @@ export class KubernetesClient {
       });
       outgoing.on("response", resolve);
       outgoing.on("error", (error: NodeJS.ErrnoException) => {
-        const stale = outgoing.reusedSocket && error.code === "ECONNRESET";
+        const stale = outgoing.reusedSocket && (error.code === "ECONNRESET" || error.code === "EPIPE");
         reject(stale ? new StaleConnection(error.message, { cause: error }) : error);
       });
       outgoing.end(body);
@@ -149,6 +148,13 @@ export class KubernetesClient {
 }
 
 class StaleConnection extends Error {}
+
+async function* noticed(chunks: AsyncIterable<Buffer>, onChunk: () => void): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    onChunk();
+    yield chunk;
+  }
+}
 
 async function textOf(answer: IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];

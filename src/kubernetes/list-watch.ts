@@ -44,6 +44,8 @@ export interface ListWatchOptions<V> {
   /** The collection is now exactly this. */
   readonly replace: (values: readonly V[]) => void;
   readonly change: (changes: readonly WatchChange<V>[]) => void;
+  /** The collection may not be read; it is tried again nevertheless. */
+  readonly onForbidden?: () => void;
   readonly observer?: KubernetesObserver;
   readonly timing?: Partial<ListWatchTiming>;
 }
@@ -203,6 +205,7 @@ class ListWatch<V> {
       if (++this.#refusals === 1) return;
     }
     const wait = this.#backoff.next(failure.retryAfterMs);
+    if (failure.status === 403) this.#options.onForbidden?.();
     const level = failure.status === 403 ? "error" : "warn";
     observer?.log?.(level, explain(failure), { resource: path, retryInMs: Math.round(wait) });
     await pause(wait, this.#signal);

@@ -40,11 +40,12 @@ function list(path: string, ...items: readonly unknown[]): void {
   overrides.set(path, (_seen, answer) => answer.json({ metadata: { resourceVersion: "5" }, items }));
 }
 
-function start(): void {
+function start(skipForbidden = false): void {
   const abort = new AbortController();
   const source = new KubernetesSource({
     client: double.client(),
     controllerName: OURS,
+    skipForbidden,
     observer: { log: (_level, message) => logged.push(message) },
     timing: { firstBackoffMs: 1, mostBackoffMs: 5 },
   });
@@ -115,6 +116,15 @@ describe("the source against a server that misbehaves", () => {
     expect(batches).toEqual([]);
     overrides.clear();
     await eventually(() => expect(batches).toHaveLength(1));
+  });
+
+  test("a person's look at a cluster leaves out what the person may not read", async () => {
+    for (const path of ["/api/v1/secrets", "/api/v1/services"]) {
+      overrides.set(path, (_seen, answer) => answer.refuse(403, "Forbidden"));
+    }
+    list(`${GROUP}/v1/gatewayclasses`, CLASS);
+    start(true);
+    await eventually(() => expect(batches[0]?.map(({ key }) => key)).toEqual(["GatewayClass//ours"]));
   });
 
   test("a Secret that cannot be read for a while holds the first batch back", async () => {

@@ -16,6 +16,7 @@ export interface CollectionOptions {
   readonly scope: Scope;
   readonly emit: (key: Key, resource: Resource | undefined) => void;
   readonly onListed: () => void;
+  readonly onForbidden: () => void;
   readonly observer?: KubernetesObserver;
   readonly timing?: Partial<ListWatchTiming>;
 }
@@ -36,7 +37,7 @@ export class Collection {
   }
 
   run(apiVersion: string, signal: AbortSignal): Promise<"stopped" | "absent"> {
-    const { client, kind, observer, timing, onListed } = this.#options;
+    const { client, kind, observer, timing, onListed, onForbidden } = this.#options;
     const shape = shaperOf(kind, apiVersion);
     const read = (object: ApiObject): Read => {
       const key = keyFor(kind, object.metadata.namespace ?? "", object.metadata.name);
@@ -54,6 +55,7 @@ export class Collection {
         client,
         ...this.#place(apiVersion),
         read,
+        onForbidden,
         replace: (objects) => {
           this.#replace(objects);
           onListed();

@@ -25,6 +25,11 @@ export interface KubernetesSourceOptions {
   readonly controllerName: string;
   /** Read only these namespaces; everything without. */
   readonly namespaces?: readonly string[];
+  /**
+   * Kinds that may not be read count as absent: right for a person's look at a cluster. Without it the first batch waits for the right: a
+   * controller that took a missing right for missing Secrets would stop serving them.
+   */
+  readonly skipForbidden?: boolean;
   /** Every time something about the installed Gateway API CRDs is learnt, and at least once before the first batch. */
   readonly onInstallation?: (installation: Installation) => void;
   readonly observer?: KubernetesObserver;
@@ -177,6 +182,7 @@ class Run {
         scope,
         emit: (key, resource) => this.#emit(key, resource),
         onListed: () => this.#arrived(list),
+        onForbidden: () => this.#forbidden(list),
         ...(observer === undefined ? {} : { observer }),
         ...(timing === undefined ? {} : { timing }),
       });
@@ -206,6 +212,7 @@ class Run {
         path: collectionPath({ apiVersion: "v1", plural: PLURAL_OF_KIND[kind], namespace: scope }),
         metadataOnly: true,
         read,
+        onForbidden: () => this.#forbidden(list),
         replace: (all: readonly (readonly [Key, string])[]) => {
           this.#onDemand.announceAll(new Map(all), isHere);
           this.#arrived(list);
@@ -231,6 +238,10 @@ class Run {
 
   #isInScope(namespace: string): boolean {
     return this.#options.namespaces?.includes(namespace) ?? true;
+  }
+
+  #forbidden(list: string): void {
+    if (this.#options.skipForbidden) this.#arrived(list);
   }
 
   #arrived(what: string): void {

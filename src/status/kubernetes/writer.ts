@@ -6,6 +6,7 @@
  *   no fights        what somebody keeps rewriting is written again ever more rarely, and that is reported
  * Every replica feeds it; only the one that leads calls `run`.
  */
+import { setImmediate } from "node:timers/promises";
 import { type Key, kindOf } from "../../api/key.ts";
 import type { Kind, Resource } from "../../api/resource.ts";
 import type { ObjectVerdict } from "../../engine/verdicts.ts";
@@ -81,6 +82,7 @@ const TIMING: StatusTiming = {
 };
 
 export const FIELD_MANAGER = "mergeway";
+const BREATH_MS = 10;
 /** Conflicts in a row before the object is left alone for a while. */
 const ATTEMPTS = 5;
 
@@ -198,7 +200,13 @@ export class StatusWriter {
 
   async #work(queue: WorkQueue, signal: AbortSignal): Promise<void> {
     const trouble = new Backoff({ firstMs: 250, mostMs: 10_000 });
+    let breath = performance.now();
     for (let key = await queue.next(); key !== undefined; key = await queue.next()) {
+      // A new leader compares everything; its lease and its watches must not wait for that.
+      if (performance.now() - breath > BREATH_MS) {
+        await setImmediate();
+        breath = performance.now();
+      }
       try {
         await this.#settle(key, signal);
         trouble.reset();

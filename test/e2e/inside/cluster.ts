@@ -19,6 +19,11 @@ export function connect(): Promise<KubernetesClient> {
   return createKubernetesClient({ kubeconfig });
 }
 
+/** A name that no earlier run has used: what that one left behind may still be going. */
+export function unique(name: string): string {
+  return `${name}-${Date.now().toString(36)}`;
+}
+
 export const GATEWAY_API = "gateway.networking.k8s.io/v1";
 export const X_API = "gateway.networking.x-k8s.io/v1alpha1";
 
