@@ -17,7 +17,6 @@ import { terminalOn } from "../../src/cli/terminal.ts";
 import type { RequestRecord } from "../../src/dataplanes/embedded/options.ts";
 import { readText } from "../../src/sources/files/read-text.ts";
 import { renderStatus } from "../../src/status/render.ts";
-import { closedPort } from "../dataplanes/sockets.ts";
 import { ApiDouble, type StoredTunnel } from "./api-double.ts";
 import { EdgeDouble } from "./edge-double.ts";
 
@@ -80,7 +79,7 @@ export class Bed {
       env: {},
     } as never);
     const stop = new AbortController();
-    const port = await closedPort();
+    const port = await closedPair();
     const host = {
       out: terminal,
       err: terminal,
@@ -209,6 +208,32 @@ interface Parts {
   readonly plane: ServedPlane;
   readonly stop: AbortController;
   readonly folder: string;
+}
+
+/** Two neighbouring ports that nobody listens on. */
+export async function closedPair(): Promise<number> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const first = createServer();
+    const second = createServer();
+    try {
+      const port = await listenOn(first, 0);
+      await listenOn(second, port + 1);
+      return port;
+    } catch {
+      // The neighbour is taken; another pair may be free.
+    } finally {
+      await Promise.all([first, second].map((server) => new Promise((resolve) => server.close(resolve))));
+    }
+  }
+  throw new Error("no two neighbouring ports are free");
+}
+
+async function listenOn(server: Server, port: number): Promise<number> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", resolve);
+  });
+  return (server.address() as AddressInfo).port;
 }
 
 export function serviceAt({

@@ -83,3 +83,18 @@ export function httpRoute(team: string, { name = "web", hostnames, section, rule
     },
   });
 }
+
+export function tlsSecret(
+  namespace: string,
+  name: string,
+  { cert, key }: { readonly cert: string; readonly key: string },
+): string {
+  const base64 = (text: string): string => Buffer.from(text).toString("base64");
+  return stringify({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { namespace, name },
+    type: "kubernetes.io/tls",
+    data: { "tls.crt": base64(cert), "tls.key": base64(key) },
+  });
+}

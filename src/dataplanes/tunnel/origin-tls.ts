@@ -12,24 +12,31 @@ export interface OriginTlsOptions {
   /** The cleartext port behind. */
   readonly target: number;
   readonly certificate: OriginCertificate;
+  /** Called when it is known whether the port is open: with what keeps it closed, if anything. */
+  readonly onFate: (problem: string | undefined) => void;
 }
+
+const RETRY_MS = 1_000;
 
 export class OriginTls {
   readonly #server: Server;
   readonly #sockets: Set<Socket> = new Set();
-  /** Settles with the error that kept the port from opening, if any. */
-  readonly opened: Promise<Error | undefined>;
+  #retry: NodeJS.Timeout | undefined;
 
-  constructor({ address, port, target, certificate }: OriginTlsOptions) {
+  constructor({ address, port, target, certificate, onFate }: OriginTlsOptions) {
     const { chain, key } = certificate;
-    this.#server = createServer(
+    const server = createServer(
       { cert: chain, key: key.reveal(), ALPNProtocols: ["h2", "http/1.1"] },
       (client) => this.#join(client, connect({ host: address, port: target })),
     );
-    this.opened = new Promise((resolve) => {
-      this.#server.once("error", resolve);
-      this.#server.listen(port, address, () => resolve(undefined));
+    this.#server = server;
+    server.on("tlsClientError", () => {});
+    server.on("listening", () => onFate(undefined));
+    server.on("error", (error: NodeJS.ErrnoException) => {
+      onFate(`port ${port} for connectors cannot be opened: ${error.code ?? "unknown"}`);
+      this.#retry = setTimeout(() => server.listen(port, address), RETRY_MS);
     });
+    server.listen(port, address);
   }
 
   #join(client: Socket, origin: Socket): void {
@@ -50,6 +57,7 @@ export class OriginTls {
 
   /** What is in flight may finish. */
   async close(graceMs: number): Promise<void> {
+    clearTimeout(this.#retry);
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     const limit = setTimeout(() => {
       for (const socket of this.#sockets) socket.destroy();

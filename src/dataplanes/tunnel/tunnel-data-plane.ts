@@ -43,6 +43,8 @@ export class TunnelDataPlane implements DataPlane {
   readonly #gateways: Map<ItemId, string> = new Map();
   readonly #gatewayOfPort: Map<ItemId, string> = new Map();
   readonly #tls: Map<string, OriginTls> = new Map();
+  /** Gateways whose TLS port is not open (yet), and why. */
+  readonly #tlsProblems: Map<string, string | undefined> = new Map();
   readonly #states: Map<string, TunnelState> = new Map();
   readonly #innerReports: Map<ItemId, ItemReport> = new Map();
   readonly #certificates: Set<ItemId> = new Set();
@@ -130,7 +132,9 @@ export class TunnelDataPlane implements DataPlane {
     const { cleartext, tls } = this.#ports.of(gateway);
     const http2 = this.#grpc.usedBy(gateway);
     if (http2 && !this.#tls.has(gateway)) {
-      this.#tls.set(gateway, new OriginTls({ address, port: tls, target: cleartext, certificate }));
+      this.#tlsProblems.set(gateway, undefined);
+      const onFate = (problem: string | undefined): void => this.#learnTls(gateway, problem);
+      this.#tls.set(gateway, new OriginTls({ address, port: tls, target: cleartext, certificate, onFate }));
     }
     link.lead(gateway, { address, port: http2 ? tls : cleartext, http2 });
   }
@@ -139,6 +143,7 @@ export class TunnelDataPlane implements DataPlane {
     this.#options.link.release(gateway);
     void this.#tls.get(gateway)?.close(0);
     this.#tls.delete(gateway);
+    this.#tlsProblems.delete(gateway);
     this.#states.delete(gateway);
     this.#members.delete(gateway);
     this.#ports.free(gateway);
@@ -154,6 +159,12 @@ export class TunnelDataPlane implements DataPlane {
       if (gateway !== undefined) changed.push(...(this.#members.get(gateway) ?? []));
     }
     this.#report(changed);
+  }
+
+  #learnTls(gateway: string, problem: string | undefined): void {
+    if (problem === undefined) this.#tlsProblems.delete(gateway);
+    else if (this.#tls.has(gateway)) this.#tlsProblems.set(gateway, problem);
+    this.#report(this.#members.get(gateway) ?? []);
   }
 
   #learnState(gateway: string, state: TunnelState): void {
@@ -220,8 +231,10 @@ export class TunnelDataPlane implements DataPlane {
   #through(id: ItemId, gateway: string, inner: ItemId): ItemReport | undefined {
     const report = this.#innerReports.get(inner);
     if (report?.state === "rejected") return { ...report, id };
+    const closed = this.#tlsProblems.get(gateway);
+    if (closed !== undefined) return { id, state: "rejected", reason: "PortUnavailable", message: closed };
     const state = this.#states.get(gateway);
-    if (report === undefined || state === undefined) return undefined;
+    if (report === undefined || state === undefined || this.#tlsProblems.has(gateway)) return undefined;
     return state.connections > 0 ? { id, state: "programmed" } : { id, state: "rejected", ...NO_CONNECTOR };
   }
 }
