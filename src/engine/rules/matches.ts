@@ -62,8 +62,12 @@ function compileValues(
   return compiled;
 }
 
-/** Programs larger than this could make one tenant's pattern everybody's cost; RE2 itself keeps matching linear. */
+/**
+ * RE2 matches in time proportional to text times program, so a large program would make one tenant's pattern everybody's cost. Repetitions
+ * make large programs of short texts: the length alone says little.
+ */
 const MAX_PATTERN_LENGTH = 1024;
+const MAX_PROGRAM_SIZE = 500;
 
 function checkedPattern(pattern: string, what: string): Unservable | undefined {
   if (pattern.length > MAX_PATTERN_LENGTH) {
@@ -73,8 +77,10 @@ function checkedPattern(pattern: string, what: string): Unservable | undefined {
     );
   }
   try {
-    RE2JS.compile(pattern);
-    return undefined;
+    const size = RE2JS.compile(pattern).programSize();
+    if (size <= MAX_PROGRAM_SIZE) return undefined;
+    const message = `the regular expression for ${what} is too large: ${size} instructions, at most ${MAX_PROGRAM_SIZE}; shorten its repetitions`;
+    return new Unservable("UnsupportedValue", message);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     return new Unservable("UnsupportedValue", `the regular expression for ${what} is not valid RE2: ${why}`);
