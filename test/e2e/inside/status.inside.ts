@@ -190,7 +190,7 @@ describe("statuses in a cluster", () => {
         `listener web of ListenerSet ${TEAM_B}/second is in conflict no longer`,
       );
     });
-    expect((await cluster.statusOf(gateway))["attachedListenerSets"]).toBe(1);
+    await eventually(async () => expect((await cluster.statusOf(gateway))["attachedListenerSets"]).toBe(1));
     await cluster.delete(second);
   });
 
