@@ -3,6 +3,7 @@ import { stringify } from "yaml";
 import { type Key, keyOf } from "../../src/api/key.ts";
 import type { Resource } from "../../src/api/resource.ts";
 import { Engine, type EngineDelta } from "../../src/engine/engine.ts";
+import type { ItemReport } from "../../src/engine/inputs.ts";
 import type { EngineSettings } from "../../src/engine/settings.ts";
 import type { ObjectVerdict } from "../../src/engine/verdicts.ts";
 import { PrivateKey } from "../../src/plan/certificate.ts";
@@ -32,6 +33,7 @@ export class Player {
   readonly resources: Map<Key, Resource> = new Map();
   readonly plan: Map<string, PlanItem> = new Map();
   readonly verdicts: Map<Key, ObjectVerdict> = new Map();
+  readonly reports: Map<string, ItemReport> = new Map();
 
   constructor(settings: Partial<EngineSettings> = {}) {
     this.engine = new Engine({ ...SETTINGS, ...settings });
@@ -43,13 +45,31 @@ export class Player {
       else this.resources.set(key, resource);
     }
     const delta = this.engine.apply(changes);
+    this.#mirror(delta);
+    return delta;
+  }
+
+  /** What a data plane would say of the items that it has just been given: most it takes, some it rejects. */
+  confirm({ plan: { upserts, removes } }: EngineDelta): void {
+    const reports = upserts.map(
+      ({ id }): ItemReport => ({ id, state: id.length % 5 === 0 ? "rejected" : "programmed" }),
+    );
+    for (const report of reports) this.reports.set(report.id, report);
+    for (const id of removes) this.reports.delete(id);
+    this.#mirror(this.engine.learn({ reports, forgotten: removes }));
+  }
+
+  learn(reports: ReadonlyMap<string, ItemReport>): void {
+    this.#mirror(this.engine.learn({ reports: [...reports.values()] }));
+  }
+
+  #mirror(delta: EngineDelta): void {
     for (const item of delta.plan.upserts) this.plan.set(item.id, item);
     for (const id of delta.plan.removes) this.plan.delete(id);
     for (const [key, verdict] of delta.verdicts) {
       if (verdict === undefined) this.verdicts.delete(key);
       else this.verdicts.set(key, verdict);
     }
-    return delta;
   }
 
   /** Everything that the engine says, in an order of its own. */
