@@ -59,6 +59,10 @@ export class H1Upstream implements Upstream {
   close(): void {
     this.#pool.close().catch(ignore);
   }
+
+  destroy(): void {
+    this.#pool.destroy().catch(ignore);
+  }
 }
 
 class H1Call implements UpstreamCall, Dispatcher.DispatchHandler {

@@ -45,6 +45,11 @@ export class H2Upstream implements Upstream {
     for (const session of this.#sessions.keys()) session.close();
   }
 
+  destroy(): void {
+    this.close();
+    for (const session of this.#sessions.keys()) session.destroy();
+  }
+
   /** First come, first served; another session is opened when all are full. */
   #serveWaiting(): void {
     this.#waiting = this.#waiting.filter((call) => !call.over);

@@ -8,6 +8,8 @@ export interface Upstream {
   send(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall;
   /** Takes no more requests and goes away when the last one is done. */
   close(): void;
+  /** Goes away at once. */
+  destroy(): void;
 }
 
 export interface UpstreamRequest {

@@ -84,9 +84,13 @@ export class Upstreams {
     return pool.upstream;
   }
 
+  /** Nobody waits for an answer any more; what is left are copies sent to mirrors. */
   close(): void {
     clearInterval(this.#sweeper);
-    for (const id of [...this.#pools.keys()]) this.#drop(id, () => true);
+    for (const { byEndpoint } of this.#pools.values()) {
+      for (const { upstream } of byEndpoint.values()) upstream.destroy();
+    }
+    this.#pools.clear();
   }
 
   #poolsOf(backend: BackendItem): Pools {

@@ -25,5 +25,4 @@ export type ToWorker =
 export type FromWorker =
   | { readonly type: "applied"; readonly turn: number }
   | { readonly type: "port"; readonly port: ItemId; readonly fate: PortFate }
-  | { readonly type: "records"; readonly records: readonly RequestRecord[] }
-  | { readonly type: "closed" };
+  | { readonly type: "records"; readonly records: readonly RequestRecord[] };

@@ -119,8 +119,7 @@ export class WorkerPool {
   #receive(worker: Worker, message: FromWorker): void {
     if (message.type === "records") {
       for (const record of message.records) this.#options.onRequestEnd?.(record);
-    } else if (message.type === "closed") void worker.terminate();
-    else if (message.type === "port") this.#onPortFate(worker, message.port, message.fate);
+    } else if (message.type === "port") this.#onPortFate(worker, message.port, message.fate);
     else if (message.type === "applied") {
       this.#turns.get(message.turn)?.waiting.delete(worker);
       this.#settle(message.turn);

@@ -37,7 +37,8 @@ parentPort?.on("message", (message: ToWorker) => {
 async function close(graceMs: number): Promise<void> {
   await thread.close(graceMs);
   flush();
-  send({ type: "closed" });
+  // Nothing is left that keeps the thread alive: it ends by itself.
+  parentPort?.close();
 }
 
 function collect(record: RequestRecord): void {
