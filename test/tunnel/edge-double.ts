@@ -68,12 +68,15 @@ export class EdgeDouble {
   readonly #front: Front = createFront((request, response) => void this.#visit(request, response));
   readonly #connections: Map<string, Connection> = new Map();
   readonly #sessions: Set<ClientHttp2Session> = new Set();
+  readonly #upgraded: Set<Duplex> = new Set();
   readonly #waiting: Set<() => void> = new Set();
   /** Hostnames that lead to a tunnel, as DNS would have it. */
   readonly names: Map<string, string> = new Map();
   /** Versions that connectors have said to have applied, in order. */
   readonly applied: number[] = [];
   readonly refused: string[] = [];
+  /** False turns connectors away at the door. */
+  accepting = true;
 
   private constructor(api: ApiDouble) {
     this.#api = api;
@@ -119,6 +122,7 @@ export class EdgeDouble {
 
   async close(): Promise<void> {
     this.#front.closeAllConnections();
+    for (const socket of this.#upgraded) socket.destroy();
     for (const session of this.#sessions) session.destroy();
     await Promise.all(
       [this.#server, this.#front].map((server) => new Promise((resolve) => server.close(resolve))),
@@ -140,7 +144,7 @@ export class EdgeDouble {
     // The edge says who the visitor is, whatever the visitor says.
     for (const name of ["cf-connecting-ip", "x-forwarded-proto", "cf-visitor"]) delete own[name];
     const before = own["x-forwarded-for"];
-    return connection.session.request({
+    const fields = {
       ...own,
       ":method": method,
       ":scheme": "https",
@@ -152,11 +156,16 @@ export class EdgeDouble {
       "x-forwarded-for": before === undefined ? from : `${before}, ${from}`,
       "x-forwarded-proto": scheme,
       ...(upgrade === undefined ? {} : { [UPGRADE]: upgrade }),
-    });
+    };
+    return connection.session.request(fields, { endStream: false });
   }
 
   #accept(socket: TLSSocket): void {
     socket.on("error", () => {});
+    if (!this.accepting) {
+      socket.destroy();
+      return;
+    }
     const session = connect("http://edge", { createConnection: () => socket });
     this.#sessions.add(session);
     session.on("error", () => {});
@@ -272,7 +281,11 @@ export class EdgeDouble {
       socket.destroy();
       return;
     }
+    this.#upgraded.add(socket);
+    socket.on("error", () => {});
+    socket.on("close", () => this.#upgraded.delete(socket));
     const stream = this.#send(tunnel, visit, "websocket");
+    stream.on("error", () => socket.destroy());
     void headOf(stream).then(({ status, headers }) => {
       const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
       // 101 does not exist in HTTP/2: a connector says 200 for it.

@@ -98,3 +98,15 @@ export function tlsSecret(
     data: { "tls.crt": base64(cert), "tls.key": base64(key) },
   });
 }
+
+export function grpcRoute(team: string, backend: string): string {
+  return stringify({
+    apiVersion: "gateway.networking.k8s.io/v1",
+    kind: "GRPCRoute",
+    metadata: { namespace: team, name: "grpc", generation: 1 },
+    spec: {
+      parentRefs: [{ group: "gateway.networking.k8s.io", kind: "ListenerSet", name: team }],
+      rules: [{ backendRefs: [{ name: backend, port: 80 }] }],
+    },
+  });
+}
