@@ -1,4 +1,4 @@
-import { type Command, defineCommand, type Host } from "../command.ts";
+import { CannotRun, type Command, defineCommand, type Host } from "../command.ts";
 import { adminPlace, DEFAULT_ADMIN } from "../run/admin-place.ts";
 import type { MakePlane } from "../run/served-plane.ts";
 
@@ -27,12 +27,10 @@ export const runCommand: Command = defineCommand({
       help: "open every port N higher than its listener says, for users who may not open low ones",
     },
     workers: {
-      type: "number",
-      value: "N",
-      default: 0,
-      min: 0,
-      max: 256,
-      help: "threads that serve; 0 serves in the main thread",
+      type: "text",
+      value: "N|auto",
+      default: "auto",
+      help: "threads that serve, auto for one per core; 0 serves in the main thread, which then also reads files and answers the admin server",
     },
     "admin-address": {
       type: "text",
@@ -112,7 +110,7 @@ export const runCommand: Command = defineCommand({
         paths: args,
         address: flags.address,
         portOffset: flags["port-offset"],
-        workers: flags.workers,
+        workers: readWorkers(flags.workers),
         admin: adminPlace(flags["admin-address"]),
         logFormat: flags["log-format"],
         accessLog: flags["access-log"],
@@ -143,5 +141,14 @@ async function tunnels(
       deleteWithGateway: flags["tunnel-delete"],
     },
     host,
+  );
+}
+
+function readWorkers(text: string): number | "auto" {
+  if (text === "auto") return "auto";
+  if (/^\d{1,3}$/.test(text)) return Number(text);
+  throw new CannotRun(
+    `run: --workers cannot be ${JSON.stringify(text)}`,
+    "Use a whole number from 0 to 999, or auto.",
   );
 }

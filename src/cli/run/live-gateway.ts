@@ -34,8 +34,9 @@ export class LiveGateway {
   readonly #handlers: Set<(step: Step) => void> = new Set();
   /** Ports and listeners whose fate the data plane has not told yet. */
   readonly #untold: Set<string> = new Set();
+  readonly #loaded: PromiseWithResolvers<void> = Promise.withResolvers();
   readonly #settled: PromiseWithResolvers<void> = Promise.withResolvers();
-  #loaded = false;
+  #isLoaded = false;
   #isSettled = false;
   #state: MergedState | undefined;
 
@@ -50,6 +51,11 @@ export class LiveGateway {
     this.#infrastructureOf = infrastructureOf;
     this.engine = new Engine(standaloneSettings({ features: dataPlane.features, assumeProgrammed: false }));
     dataPlane.onReport((reports) => this.#learn(reports));
+  }
+
+  /** Resolves when the source has brought everything that was there at the start. */
+  get loaded(): Promise<void> {
+    return this.#loaded.promise;
   }
 
   /** Resolves when everything that was there at the start is served, or known not to be. */
@@ -77,7 +83,8 @@ export class LiveGateway {
       if (resource === undefined) this.resources.delete(key);
       else this.resources.set(key, resource);
     }
-    this.#loaded = true;
+    this.#isLoaded = true;
+    this.#loaded.resolve();
     this.#step("resources", [this.#infrastructure(changes), this.engine.apply(changes)]);
   }
 
@@ -152,7 +159,7 @@ export class LiveGateway {
     ];
     const further = followUps.filter(isSomething);
     if (further.length > 0) this.#step(cause, further);
-    if (!this.#loaded || this.#untold.size > 0) return;
+    if (!this.#isLoaded || this.#untold.size > 0) return;
     this.#isSettled = true;
     this.#settled.resolve();
   }

@@ -20,7 +20,7 @@ export interface ServeOptions {
   readonly paths: readonly string[];
   readonly address: string;
   readonly portOffset: number;
-  readonly workers: number;
+  readonly workers: number | "auto";
   readonly logFormat: LogFormat;
   readonly accessLog: string | undefined;
   /** Undefined for none. */
@@ -104,10 +104,15 @@ export async function serve(options: ServeOptions, host: Host): Promise<ExitCode
 }
 
 async function startOf(live: LiveGateway, signal: AbortSignal): Promise<void> {
-  const { promise: limit, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, SETTLE_LIMIT_MS);
-  signal.addEventListener("abort", () => resolve(), { once: true });
-  await Promise.race([live.settled, limit]);
+  const stopped = new Promise<void>((resolve) =>
+    signal.addEventListener("abort", () => resolve(), { once: true }),
+  );
+  await Promise.race([live.loaded, stopped]);
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, SETTLE_LIMIT_MS);
+  });
+  await Promise.race([live.settled, limit, stopped]);
   clearTimeout(timer);
 }
 

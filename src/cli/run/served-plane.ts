@@ -19,7 +19,7 @@ export interface ServedPlane {
 }
 
 export type MakePlane = (needs: {
-  readonly workers: number;
+  readonly workers: number | "auto";
   readonly logger: Logger;
   readonly onRequestEnd: (record: RequestRecord) => void;
 }) => Promise<ServedPlane>;
@@ -31,7 +31,7 @@ export function embeddedPlane(address: string, portOffset: number): MakePlane {
     const fact = { addresses: reachableAddresses(address) };
     return {
       dataPlane: createEmbeddedDataPlane({ bind, workers, onRequestEnd }),
-      place: address,
+      place: portOffset === 0 ? address : `${address}, each port ${portOffset} higher`,
       infrastructureOf: () => fact,
     };
   };
