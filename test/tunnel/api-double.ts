@@ -53,6 +53,8 @@ export class ApiDouble {
   readonly tunnels: Map<string, StoredTunnel> = new Map();
   readonly requests: Logged[] = [];
   readonly faults: Fault[] = [];
+  /** Chooses a fault by the request, where the order of requests does not tell. */
+  faultFor: (method: string, path: string) => Fault | undefined = () => undefined;
   /** Requests that may come before 429s do. */
   allowance: number = Number.POSITIVE_INFINITY;
   retryAfter: string = "0";
@@ -113,7 +115,7 @@ export class ApiDouble {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks).toString();
-    const fault = this.faults.shift();
+    const fault = this.faults.shift() ?? this.faultFor(method, path);
     if (fault?.reset) {
       this.requests.push({ method, path, status: 0 });
       response.destroy();
