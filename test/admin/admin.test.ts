@@ -3,7 +3,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
-import { beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { METRICS } from "../../src/admin/metric-table.ts";
 import { folder, freePorts, ROOT, type Running, start, until } from "../cli/mergeway.ts";
 
@@ -22,18 +22,19 @@ let running: Running;
 let base: string;
 let httpPort: number;
 
-beforeEach(async () => {
+async function startGateway(after: typeof afterAll | typeof onTestFinished): Promise<void> {
   const [http = 0, https = 0] = await freePorts(2);
   httpPort = http;
   const text = (name: string): string =>
     readFileSync(join(EXAMPLE, name), "utf8")
       .replaceAll("8080", String(http))
       .replaceAll("8443", String(https));
-  path = folder(Object.fromEntries(FILES.map((name) => [name, text(name)])));
-  running = start(["run", path, "--address", "127.0.0.1", "--admin-address", "127.0.0.1:0"]);
+  path = folder(Object.fromEntries(FILES.map((name) => [name, text(name)])), after);
+  const flags = ["--address", "127.0.0.1", "--admin-address", "127.0.0.1:0", "--workers", "0"];
+  running = start(["run", path, ...flags], {}, after);
   base = (await running.prints(/admin server on (http:\S+)/))[1] ?? "";
   await running.prints(/listeners served/);
-});
+}
 
 async function json(
   at: string,
@@ -44,6 +45,8 @@ async function json(
 }
 
 describe("the admin server", () => {
+  beforeAll(() => startGateway(afterAll));
+
   test("tells that it lives and is ready, and lists what there is", async () => {
     expect(await (await fetch(`${base}/healthz`)).text()).toBe("ok\n");
     expect(await (await fetch(`${base}/readyz`)).text()).toBe("ready\n");
@@ -148,6 +151,17 @@ describe("the admin server", () => {
     }
   });
 
+  test("exposes exactly the metrics of the table, beside those of the process", async () => {
+    const text = await (await fetch(`${base}/metrics`)).text();
+    const names = Array.from(text.matchAll(/^# TYPE (\S+)/gm), ([, name]) => name as string);
+    const own = names.filter((name) => !/^(process|nodejs)_/.test(name));
+    expect(own.sort()).toEqual(Object.keys(METRICS).sort());
+  });
+});
+
+describe("the admin server, while things change", () => {
+  beforeEach(() => startGateway(onTestFinished));
+
   test("sends changes as events, and what was missed to whoever comes back", async () => {
     const { body } = await fetch(`${base}/api/v1/events`);
     if (body === null) throw new Error("no events");
@@ -208,13 +222,6 @@ describe("the admin server", () => {
       async () => !(await metrics()).includes('hostname="coffee.example.com"') || undefined,
       "the hostname to be forgotten",
     );
-  });
-
-  test("exposes exactly the metrics of the table, beside those of the process", async () => {
-    const text = await (await fetch(`${base}/metrics`)).text();
-    const names = Array.from(text.matchAll(/^# TYPE (\S+)/gm), ([, name]) => name as string);
-    const own = names.filter((name) => !/^(process|nodejs)_/.test(name));
-    expect(own.sort()).toEqual(Object.keys(METRICS).sort());
   });
 
   test("counts files that cannot be read", async () => {

@@ -62,7 +62,7 @@ test("npm start serves two teams, refuses the third, and every curl line it prin
     });
   }
   await stop();
-});
+}, 180_000);
 
 const SERVICES: Readonly<Record<string, string>> = {
   "coffee.example.com": "team-coffee/coffee",
@@ -86,4 +86,4 @@ test("the README's commands work as they stand", async () => {
     expect(stdout, command).toContain("team-coffee");
   }
   await stop();
-});
+}, 180_000);

@@ -72,10 +72,17 @@ export class Running {
   }
 }
 
+/** When to clean up: after the test, unless several share what was made. */
+type Cleanup = (clean: () => void | Promise<void>) => void;
+
 /** A long-running command; ended with the test, whatever becomes of it. */
-export function start(args: readonly string[], options: RunOptions = {}): Running {
+export function start(
+  args: readonly string[],
+  options: RunOptions = {},
+  after: Cleanup = onTestFinished,
+): Running {
   const child = launch(args, options);
-  onTestFinished(async () => {
+  after(async () => {
     child.kill("SIGKILL");
     await child.exited;
   });
@@ -95,17 +102,17 @@ function launch(args: readonly string[], { input, env = {}, cwd = ROOT }: RunOpt
 }
 
 /** A folder with these files, gone when the test ends. */
-export function folder(files: Readonly<Record<string, string>>): string {
+export function folder(files: Readonly<Record<string, string>>, after: Cleanup = onTestFinished): string {
   const path = mkdtempSync(join(tmpdir(), "mergeway-test-"));
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(dirname(join(path, name)), { recursive: true });
     writeFileSync(join(path, name), text);
   }
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  after(() => rmSync(path, { recursive: true, force: true }));
   return path;
 }
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 50_000;
 
 /** Asks until there is an answer; the limit is only there to end a test that has already failed. */
 export async function until<T>(ask: () => T | undefined | Promise<T | undefined>, what: string): Promise<T> {

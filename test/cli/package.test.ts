@@ -74,4 +74,4 @@ test("the packed package runs with npx and nothing but its production dependenci
   const status = await npx("status", "node_modules/mergeway/examples/two-teams");
   expect(status).toContain("ListenerSet team-coffee/coffee");
   expect(status).toContain("conflicted (HostnameConflict)");
-});
+}, 300_000);
