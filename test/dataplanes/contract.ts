@@ -12,17 +12,20 @@ import { describeLimits } from "./contract/limits.ts";
 import { describeMessages } from "./contract/messages.ts";
 import { describeStrictness } from "./contract/strictness.ts";
 import { describeTls } from "./contract/tls.ts";
+import { allTraits, type Traits } from "./contract/traits.ts";
 import type { CreateDataPlane } from "./plane-under-test.ts";
 
-export function describeDataPlane(name: string, create: CreateDataPlane): void {
+export function describeDataPlane(name: string, create: CreateDataPlane, traits: Traits = allTraits): void {
   describe(name, () => {
     describe("HTTP", () => describeHttp(create));
-    describe("messages", () => describeMessages(create));
+    describe("messages", () => describeMessages(create, traits));
     describe("filters", () => describeFilters(create));
     describe("TLS", () => describeTls(create));
-    describe("strictness", () => describeStrictness(create));
-    describe("limits", () => describeLimits(create));
-    describe("changes", () => describeChanges(create));
+    if (traits.ownHttp) {
+      describe("strictness", () => describeStrictness(create));
+      describe("limits", () => describeLimits(create));
+    }
+    describe("changes", () => describeChanges(create, traits));
     describe("HTTP/2", () => describeHttp2(create));
   });
 }

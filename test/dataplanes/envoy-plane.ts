@@ -13,7 +13,7 @@ export function createEnvoy(
 ): EnvoyDataPlane {
   return createEnvoyDataPlane({
     bind,
-    ...(trustedHops === undefined ? {} : { trustedHops }),
+    ...(typeof trustedHops === "number" ? { trustedHops } : {}),
     ...(onRequestEnd === undefined ? {} : { onRequestEnd }),
     ...(signal === undefined ? {} : { signal }),
     ...(process.env["ENVOY_LOG"] === undefined ? {} : { onLog: (line) => console.log(line) }),

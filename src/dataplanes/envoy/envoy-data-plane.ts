@@ -218,14 +218,14 @@ export class EnvoyDataPlane implements DataPlane {
 
   #onAnswer({ gateway, stream }: Replica, answer: Answer): void {
     const config = this.#gateways.get(gateway);
-    const { kind, name, version, problem } = answer;
-    if (config?.store.get(kind, name)?.version !== version) return;
+    if (config === undefined) return;
+    const { kind, name, problem } = answer;
     if (problem !== undefined) this.#options.onLog?.(`refused ${kind} ${name}: ${problem}`);
     const port = kind === "listener" && problem === undefined ? config.tcpPort(name) : undefined;
-    if (port !== undefined && this.#processes.has(gateway)) {
-      // Envoy answers before its threads listen.
-      void isOpen(port).then(() => config.fates.answered(answer));
-    } else config.fates.answered(answer);
+    // Envoy answers before its threads listen.
+    if (port !== undefined && this.#processes.has(gateway))
+      void isOpen(port).then(() => config.answered(answer));
+    else config.answered(answer);
     if (kind === "listener" && problem !== undefined) {
       // Whoever has the port may let go of it.
       const timer = setTimeout(() => {

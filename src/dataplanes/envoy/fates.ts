@@ -36,6 +36,7 @@ export class Fates {
   readonly #scopes: Map<string, ItemId> = new Map();
   readonly #awaitTable: Set<ItemId> = new Set();
   readonly #certificates: Map<ItemId, { readonly problem: string | undefined }> = new Map();
+  readonly #refused: Set<ItemId> = new Set();
   readonly #unchecked: Set<ItemId> = new Set();
   readonly #usersOf: (certificate: ItemId) => Iterable<ItemId>;
   readonly #changed: Set<ItemId> = new Set();
@@ -58,12 +59,13 @@ export class Fates {
     for (const id of delta.removes) {
       for (const known of [this.#ports, this.#listeners, this.#certificates, this.#reported])
         known.delete(id);
-      for (const known of [this.#unchecked, this.#changed, this.#awaitTable]) known.delete(id);
+      for (const known of [this.#unchecked, this.#changed, this.#awaitTable, this.#refused]) known.delete(id);
     }
     for (const item of delta.upserts) {
       this.#reported.delete(item.id);
       if (item.type === "certificate") {
         this.#certificates.delete(item.id);
+        this.#refused.delete(item.id);
         this.#unchecked.add(item.id);
       } else if (item.type === "listener") this.#changed.add(item.id);
       else if (item.type === "port") this.#portTouched(item.id);
@@ -142,10 +144,15 @@ export class Fates {
     return known.problem;
   }
 
-  certificateRefused(id: ItemId, problem: string): void {
-    this.#certificates.set(id, { problem });
+  /** Said by an Envoy; what it has of the certificate from before goes on being shown. */
+  certificateRefused(id: ItemId): void {
+    this.#refused.add(id);
     this.#certificateChanged(id);
     this.#schedule();
+  }
+
+  #knownProblem(id: ItemId): { readonly problem: string | undefined } | undefined {
+    return this.#refused.has(id) ? { problem: "Envoy refuses the certificate" } : this.#certificates.get(id);
   }
 
   /** Envoy's text names its own resources; people know their port. */
@@ -219,7 +226,7 @@ export class Fates {
         return fate === undefined ? undefined : reportFor(id, "PortUnavailable", fate.problem);
       }
       case "certificate": {
-        const known = this.#certificates.get(id);
+        const known = this.#knownProblem(id);
         return known === undefined ? undefined : reportFor(id, "InvalidCertificate", known.problem);
       }
       case "listener":
@@ -235,7 +242,7 @@ export class Fates {
     if (portFate === undefined) return undefined;
     if (portFate.problem !== undefined) return reportFor(id, "PortUnavailable", portFate.problem);
     if (tls?.mode === "Terminate") {
-      const problems = tls.certificates.map((certificate) => this.#certificates.get(certificate));
+      const problems = tls.certificates.map((certificate) => this.#knownProblem(certificate));
       if (
         tls.certificates.some(
           (certificate, index) => problems[index] === undefined && this.#unchecked.has(certificate),

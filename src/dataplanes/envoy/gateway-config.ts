@@ -7,6 +7,7 @@
 import { normalizeName } from "../../matching/authority.ts";
 import { coversPattern, isWildcard, matchesName } from "../../plan/hostname.ts";
 import type { HostItem, ItemId, ListenerItem, PlanDelta, PlanItem, PortItem } from "../../plan/plan.ts";
+import type { Answer } from "./ads/ads-stream.ts";
 import { resource } from "./ads/resource.ts";
 import { ResourceStore } from "./ads/resource-store.ts";
 import { backendCluster, backendEndpoints } from "./compile/backend-cluster.ts";
@@ -78,6 +79,17 @@ export class GatewayConfig {
     for (const { before, after } of changes) if (after !== undefined) this.#touch(after, before, dirty);
     this.#compile(dirty);
     this.fates.applied(delta);
+  }
+
+  /** An Envoy's answer; what it says of versions that are no longer current is of no interest. */
+  answered(answer: Answer): void {
+    const { kind, name, version, problem } = answer;
+    if (this.store.get(kind, name)?.version !== version) return;
+    if (kind !== "secret") this.fates.answered(answer);
+    else if (problem !== undefined) {
+      const certificate = this.#secrets.certificateOf(name);
+      if (certificate !== undefined) this.fates.certificateRefused(certificate);
+    }
   }
 
   /** Where a port is bound, if one can connect to it. */

@@ -98,19 +98,6 @@ export class AdsServer {
       try {
         for (const bytes of reader.push(chunk)) {
           const request = readDeltaRequest(bytes);
-          if (process.env.ADS_DEBUG)
-            console.log(
-              "REQ",
-              performance.now() | 0,
-              request.typeUrl.split(".").pop(),
-              JSON.stringify([
-                request.subscribe,
-                request.unsubscribe,
-                [...request.initialVersions],
-                request.nonce,
-                request.error,
-              ]),
-            );
           replica ??= this.#admit(stream, request);
           if (replica === undefined) {
             end(UNAUTHENTICATED, "no Gateway is for this client");

@@ -161,7 +161,10 @@ export class AdsStream implements StoreWatcher {
     }
     for (const { name, version } of sent.entries) {
       if (version === undefined) continue;
-      subscription.settled.add(name);
+      // A handshake waits for its first secret: better that it fails at once.
+      if (sent.kind === "secret" && problem !== undefined && !subscription.settled.has(name)) {
+        this.#send(subscription, [], [name]);
+      } else subscription.settled.add(name);
       this.#release(sent.kind, name);
       this.#options.onAnswer({
         kind: sent.kind,

@@ -12,6 +12,7 @@ import type { ItemId, PortItem } from "../../../plan/plan.ts";
 import type {
   Filters,
   ForwardAction,
+  HeaderEdit,
   Mirror,
   RedirectAction,
   RequestMatch,
@@ -55,7 +56,7 @@ export interface RuleContext {
 /** Failed connections go on to another endpoint: nothing of the request has been sent. */
 export const defaultRetry: Message = retryPolicy({
   on: "connect-failure,refused-stream",
-  retries: 2,
+  retries: 5,
   codes: [],
 });
 
@@ -137,7 +138,7 @@ function shareRoute({ rule, action, backend, name, match }: ShareParts, context:
               retry === undefined
                 ? "connect-failure,refused-stream"
                 : "connect-failure,refused-stream,reset,retriable-status-codes",
-            retries: retry?.attempts ?? 2,
+            retries: retry?.attempts ?? 5,
             perTryTimeoutMs: timeouts.backendRequestMs,
             codes: retry?.codes ?? [],
             backoffMs: retry?.backoffMs,
@@ -151,7 +152,11 @@ function shareRoute({ rule, action, backend, name, match }: ShareParts, context:
     match,
     action: { type: "forward", message },
     requestHeaders: request.changes,
-    responseHeaders: headerChanges(filters.responseHeaders, backend.filters.responseHeaders).changes,
+    responseHeaders: headerChanges(
+      filters.responseHeaders,
+      backend.filters.responseHeaders,
+      corsEdits({ ...filters, ...backend.filters }),
+    ).changes,
     ...perFilter({ ...filters, ...backend.filters }),
   });
 }
@@ -174,6 +179,26 @@ function mirrorOf({ backend, numerator, denominator }: Mirror, context: RuleCont
 function perFilter({ cors }: Filters): { readonly perFilter?: readonly (readonly [string, Message])[] } {
   return cors === undefined ? {} : { perFilter: [[CORS_FILTER, corsPolicy(cors)]] };
 }
+
+/**
+ * Whatever the backend says about other origins gives way to the route's policy, which the filter adds later. What is allowed depends on who
+ * asks, and caches must know.
+ */
+function corsEdits({ cors }: Filters): readonly HeaderEdit[] {
+  if (cors === undefined) return [];
+  const removed = CORS_HEADERS.map((name): HeaderEdit => ({ op: "remove", name }));
+  const same = cors.allowOrigins.includes("*") && !cors.allowCredentials;
+  return same ? removed : [...removed, { op: "add", name: "vary", value: "Origin" }];
+}
+
+const CORS_HEADERS: readonly string[] = [
+  "access-control-allow-origin",
+  "access-control-allow-credentials",
+  "access-control-allow-methods",
+  "access-control-allow-headers",
+  "access-control-expose-headers",
+  "access-control-max-age",
+];
 
 function matchOf({ path, method, headers, query }: RequestMatch, share?: number): Message {
   return routeMatch({

@@ -47,9 +47,14 @@ export class Secrets implements SecretFinder {
     return false;
   }
 
+  /** The certificate behind a name. */
+  certificateOf(name: string): ItemId | undefined {
+    return this.#ids.get(name) ?? this.#shownFor(name);
+  }
+
   find(name: string): Resource | undefined {
     if (name === SYSTEM_AUTHORITIES) return this.#systemAuthorities();
-    const id = this.#ids.get(name) ?? this.#shownFor(name);
+    const id = this.certificateOf(name);
     const certificate = id === undefined || !this.#isUsable(id) ? undefined : this.#encoded.get(id);
     if (certificate === undefined) return undefined;
     return resource("secret", name, certificateSecret(name, certificate));

@@ -1,0 +1,18 @@
+import { test } from "vitest";
+
+/** Where data planes may differ; what a trait promises is tested of those that have it. */
+export interface Traits {
+  /** It reads HTTP itself, so its strictness is this project's own, and its limits can be set. */
+  readonly ownHttp: boolean;
+  /** It closes connections on which nothing happens as soon as what they were opened for has gone. */
+  readonly endsIdle: boolean;
+  /** A client that ends its side of an upgraded HTTP/2 stream is seen to do so by the backend. */
+  readonly endsUpgrades: boolean;
+}
+
+export const allTraits: Traits = { ownHttp: true, endsIdle: true, endsUpgrades: true };
+
+/** `test`, for data planes that it is about. */
+export function onlyIf(trait: boolean): (name: string, run: () => Promise<void>) => void {
+  return trait ? (name, run) => test(name, run) : () => {};
+}
