@@ -13,6 +13,8 @@ import { createKubernetesClient, type KubernetesClient } from "../kubernetes/cli
 import { runLeaderElection } from "../kubernetes/lease.ts";
 import type { KubernetesObserver } from "../kubernetes/observer.ts";
 import { KubernetesSource } from "../sources/kubernetes/source.ts";
+import { announcer } from "../status/kubernetes/announcements.ts";
+import { EventRecorder } from "../status/kubernetes/events.ts";
 import type { InstalledApi } from "../status/kubernetes/gateway-class.ts";
 import { type StatusObserver, StatusWriter } from "../status/kubernetes/writer.ts";
 import { AuthoritySecret } from "./authority-secret.ts";
@@ -78,11 +80,13 @@ export async function runController(options: ControllerOptions, signal: AbortSig
     },
   });
   const engine = new Engine(engineSettings(options));
-  const writer = new StatusWriter({
+  const recorder = new EventRecorder({ client, controllerName, instance: options.identity, observer });
+  const writer: StatusWriter = new StatusWriter({
     client,
     controllerName,
     features: new Set(supportedFeatures(options.features)),
     installed: () => state.installed,
+    ...announcer(recorder, (key) => writer.held(key)),
     observer,
   });
   const flow: ControllerFlow = new ControllerFlow({

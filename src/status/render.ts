@@ -29,7 +29,7 @@ export function renderStatus(resource: Resource, verdict: ObjectVerdict, options
     case "set":
       return {
         conditions: conditions(verdict.conditions, conditionsIn(before), at),
-        listeners: listeners(verdict.listeners, before, at, true),
+        listeners: listeners(verdict.listeners, before, at, resource.kind === "XListenerSet"),
       };
     case "route":
       return {
@@ -73,6 +73,7 @@ function conditions(
   });
 }
 
+/** Only the experimental kind has a port in its status: there it may have been assigned. */
 function listeners(
   verdicts: Extract<ObjectVerdict, { type: "gateway" | "set" }>["listeners"],
   before: Record<string, unknown> | undefined,

@@ -27,7 +27,7 @@ import {
   pathOf,
   withoutRecords,
 } from "./held.ts";
-import { changedFields, hasOwnEntry, isWritten, listOf, type Status } from "./merge-status.ts";
+import { changedFields, hasOwnEntry, isWritten, type Status } from "./merge-status.ts";
 import { isNothing, ownedStatus } from "./ownership.ts";
 import { Pace, type PaceTiming } from "./pace.ts";
 import { relinquishedFields } from "./relinquish.ts";
@@ -274,8 +274,8 @@ export class StatusWriter {
   #render(kind: Kind, verdict: ObjectVerdict, held: Held): Status {
     const { controllerName, features, installed } = this.#options;
     const options = { controllerName, now: now() };
-    const object = { status: held.status } as unknown as Resource;
-    if (verdict.type !== "class") return withoutUnknownFields(kind, renderStatus(object, verdict, options));
+    const object = { kind, status: held.status } as unknown as Resource;
+    if (verdict.type !== "class") return renderStatus(object, verdict, options);
     const conditions = [...verdict.conditions, supportedVersion(installed())];
     return {
       ...renderStatus(object, { ...verdict, conditions }, options),
@@ -366,13 +366,6 @@ export class StatusWriter {
     // A server in trouble is left alone by the whole worker, not only for this object.
     if (isServer) await pause(wait, signal);
   }
-}
-
-/** No ListenerSet CRD has the port in its status; XListenerSet has. What the server drops would be written by every new leader. */
-function withoutUnknownFields(kind: Kind, status: Status): Status {
-  if (kind !== "ListenerSet") return status;
-  const listeners = listOf<{ readonly port?: number }>(status["listeners"]);
-  return { ...status, listeners: listeners.map(({ port: _, ...listener }) => listener) };
 }
 
 function wishFor(over: Held, fields: Status): Wish | undefined {
