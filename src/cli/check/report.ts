@@ -51,8 +51,13 @@ function text({ findings, files, hostnames }: Report, { style }: Terminal): stri
     const count = findings.filter((finding) => finding.severity === severity).length;
     return count === 0 ? [] : [`${count} ${severity}${count === 1 || severity === "info" ? "" : "s"}`];
   });
-  const summary = `${files} ${files === 1 ? "file" : "files"}: ${counts.length === 0 ? "nothing to report" : counts.join(", ")}`;
-  return `${[...lines, ...(changes.length === 0 ? [] : ["", style("bold", "Hostnames"), ...changes]), ...(lines.length > 0 ? [""] : []), summary].join("\n")}\n`;
+  const summary = `${files} ${files === 1 ? "file" : "files"}: ${counts.join(", ") || "nothing to report"}`;
+  const sections = [
+    ...(lines.length === 0 ? [] : [lines]),
+    ...(changes.length === 0 ? [] : [[style("bold", "Hostnames"), ...changes]]),
+    [summary],
+  ];
+  return `${sections.map((section) => section.join("\n")).join("\n\n")}\n`;
 }
 
 /** Values as https://docs.github.com/actions asks for: percent, CR, LF everywhere; colon and comma in properties. */

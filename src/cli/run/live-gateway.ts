@@ -9,7 +9,7 @@ import { Engine, type EngineDelta } from "../../engine/engine.ts";
 import type { InfrastructureFact } from "../../engine/inputs.ts";
 import type { ObjectVerdict } from "../../engine/verdicts.ts";
 import { RoutingTable } from "../../matching/routing-table.ts";
-import type { PlanDelta } from "../../plan/plan.ts";
+import type { PlanDelta, PlanItem } from "../../plan/plan.ts";
 import type { Change } from "../../sources/source.ts";
 import { buildState } from "../../view/build-state.ts";
 import type { MergedState } from "../../view/merged-state.ts";
@@ -179,9 +179,18 @@ function isSomething({ plan, verdicts }: EngineDelta): boolean {
 
 /** Later deltas overrule earlier ones. */
 function joined(deltas: readonly EngineDelta[]): EngineDelta {
-  const upserts = new Map(deltas.flatMap(({ plan }) => plan.upserts.map((item) => [item.id, item])));
-  const removes = new Set(deltas.flatMap(({ plan }) => plan.removes));
-  for (const id of removes) if (upserts.has(id)) removes.delete(id);
+  const upserts = new Map<string, PlanItem>();
+  const removes = new Set<string>();
+  for (const { plan } of deltas) {
+    for (const id of plan.removes) {
+      upserts.delete(id);
+      removes.add(id);
+    }
+    for (const item of plan.upserts) {
+      removes.delete(item.id);
+      upserts.set(item.id, item);
+    }
+  }
   return {
     plan: { upserts: [...upserts.values()], removes: [...removes] },
     verdicts: new Map(deltas.flatMap(({ verdicts }) => [...verdicts])),
