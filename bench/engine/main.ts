@@ -122,8 +122,7 @@ function megabytes(value: number): string {
 
 function report(): string {
   const rows = [
-    `| | ${SCALES.map((scale) => `${routesOf(scale).toLocaleString("en")} routes`).join(" | ")} |`,
-    `|---|${SCALES.map(() => "---:").join("|")}|`,
+    row("", (scale) => `${routesOf(scale).toLocaleString("en")} routes`),
     row("sets", (scale) => (scale.namespaces * scale.setsPerNamespace).toLocaleString("en")),
     row("plan items", (scale) => memory.get(scale)?.items.toLocaleString("en")),
     row("full computation, median", (scale) => milliseconds(median(full.get(scale)))),
@@ -142,12 +141,25 @@ function report(): string {
     row("resident memory, peak while loading", (scale) => megabytes(memory.get(scale)?.peak ?? 0)),
   ];
   const machine = `Node ${process.versions.node}, ${cpus().length} × ${cpus()[0]?.model.trim() ?? "CPU"}`;
-  return `${rows.join("\n")}\n\n${bars()}\n\n${describeCrowd(crowd)}\n\nMeasured on ${machine}. Times of changes are of ${EDIT_ROUNDS} changes each, sizes interleaved.
+  return `${table(rows)}\n\n${bars()}\n\n${describeCrowd(crowd)}\n\nMeasured on ${machine}. Times of changes are of ${EDIT_ROUNDS} changes each, sizes interleaved.
 The Secrets hold copies of two real key pairs; each Secret is read by itself with every check.`;
 }
 
-function row(name: string, cell: (scale: Scale) => string | undefined): string {
-  return `| ${name} | ${SCALES.map((scale) => cell(scale) ?? "").join(" | ")} |`;
+type Row = readonly string[];
+
+function row(name: string, cell: (scale: Scale) => string | undefined): Row {
+  return [name, ...SCALES.map((scale) => cell(scale) ?? "")];
+}
+
+/** Columns as wide as their widest cell, as the formatter wants Markdown; the first row is the head. */
+function table(rows: readonly Row[]): string {
+  const widths = (rows[0] as Row).map((_, column) =>
+    Math.max(...rows.map((cells) => cells[column]?.length ?? 0)),
+  );
+  const line = (cells: Row): string =>
+    `| ${cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join(" | ")} |`;
+  const rule = widths.map((width, i) => (i === 0 ? "-".repeat(width) : `${"-".repeat(width - 1)}:`));
+  return [line(rows[0] as Row), line(rule), ...rows.slice(1).map(line)].join("\n");
 }
 
 function median(samples: Samples | undefined): number {
@@ -183,11 +195,11 @@ function bar(met: boolean, what: string): string {
   return `- ${met ? "met" : "MISSED"}: ${what}`;
 }
 
-function writeReport(table: string): void {
+function writeReport(measured: string): void {
   const path = new URL("../README.md", import.meta.url);
   const [begin, end] = ["<!-- engine:begin -->", "<!-- engine:end -->"];
   const readme = readFileSync(path, "utf8");
   const before = readme.slice(0, readme.indexOf(begin) + begin.length);
   const after = readme.slice(readme.indexOf(end));
-  writeFileSync(path, `${before}\n\n${table}\n\n${after}`);
+  writeFileSync(path, `${before}\n\n${measured}\n\n${after}`);
 }
