@@ -120,7 +120,7 @@ export class Fates {
       const fate = this.#listener(listener);
       fate.pending.delete(name);
       if (problem === undefined) fate.refused.delete(name);
-      else fate.refused.set(name, problem);
+      else fate.refused.set(name, readable(problem));
       this.#change(listener);
     } else if (kind === "extension") {
       for (const listener of this.#awaitTable) {
@@ -260,6 +260,17 @@ export class Fates {
     const [refusal] = fate.refused.values();
     return reportFor(id, "Refused", refusal);
   }
+}
+
+const LONGEST_MESSAGE = 400;
+
+/** Envoy's text in one line, without the marks that its library puts before messages. */
+function readable(problem: string): string {
+  return problem
+    .replace(/goo\.gle\/debug\w*\s*:?/g, "")
+    .replace(/\s+/g, " ")
+    .replace(/^[\s:]+/, "")
+    .slice(0, LONGEST_MESSAGE);
 }
 
 function reportFor(id: ItemId, reason: string, problem: string | undefined): ItemReport {

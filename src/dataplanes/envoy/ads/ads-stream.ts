@@ -107,11 +107,14 @@ export class AdsStream implements StoreWatcher {
       subscription = new Subscription(kind);
       this.#subscriptions.set(kind, subscription);
       subscription.begin(request, this.#options.store);
+      // What a client has, it has taken, though its answer may have been lost with an earlier stream.
+      for (const [name, version] of request.initialVersions) this.#options.onAnswer({ kind, name, version });
     }
     if (request.nonce !== "") this.#answered(request.nonce, request.error);
     subscription.subscribe(request.subscribe, request.initialVersions);
     subscription.unsubscribe(request.unsubscribe);
     if (kind === "secret") this.#borrow(request);
+    if (!this.#isPending(kind)) this.#release(kind, ALL);
     this.#schedule();
   }
 

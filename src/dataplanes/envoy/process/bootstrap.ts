@@ -10,6 +10,9 @@ export interface BootstrapOptions {
 
 const ads = { ads: {}, resource_api_version: "V3", initial_fetch_timeout: "0s" };
 
+/** A controller that restarts is back soon; one that is away for long should not find a crowd. */
+const retry_back_off = { base_interval: "0.1s", max_interval: "5s" };
+
 export function bootstrap({ node, server, admin, maxConnections }: BootstrapOptions): object {
   return {
     node,
@@ -19,7 +22,7 @@ export function bootstrap({ node, server, admin, maxConnections }: BootstrapOpti
         api_type: "DELTA_GRPC",
         transport_api_version: "V3",
         set_node_on_first_message_only: true,
-        grpc_services: [{ envoy_grpc: { cluster_name: "mergeway" } }],
+        grpc_services: [{ envoy_grpc: { cluster_name: "mergeway", retry_policy: { retry_back_off } } }],
       },
       cds_config: ads,
       lds_config: ads,
