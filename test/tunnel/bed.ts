@@ -19,6 +19,7 @@ import { readText } from "../../src/sources/files/read-text.ts";
 import { renderStatus } from "../../src/status/render.ts";
 import { ApiDouble, type StoredTunnel } from "./api-double.ts";
 import { EdgeDouble } from "./edge-double.ts";
+import { closedPair } from "./free-ports.ts";
 
 const CONNECTOR = fileURLToPath(new URL("connector-double.ts", import.meta.url));
 /** Real cloudflared, where there is one. */
@@ -208,32 +209,6 @@ interface Parts {
   readonly plane: ServedPlane;
   readonly stop: AbortController;
   readonly folder: string;
-}
-
-/** Two neighbouring ports that nobody listens on. */
-export async function closedPair(): Promise<number> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const first = createServer();
-    const second = createServer();
-    try {
-      const port = await listenOn(first, 0);
-      await listenOn(second, port + 1);
-      return port;
-    } catch {
-      // The neighbour is taken; another pair may be free.
-    } finally {
-      await Promise.all([first, second].map((server) => new Promise((resolve) => server.close(resolve))));
-    }
-  }
-  throw new Error("no two neighbouring ports are free");
-}
-
-async function listenOn(server: Server, port: number): Promise<number> {
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, "127.0.0.1", resolve);
-  });
-  return (server.address() as AddressInfo).port;
 }
 
 export function serviceAt({
