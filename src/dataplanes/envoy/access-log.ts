@@ -2,6 +2,7 @@
 
 import type { PortItem } from "../../plan/plan.ts";
 import type { RuleOrigin } from "../../plan/rule.ts";
+import { listenerOfWord } from "./compile/names.ts";
 import { stdoutJsonLog } from "./messages/listener.ts";
 import type { Message } from "./wire/protobuf.ts";
 
@@ -103,7 +104,7 @@ interface ReadRoute {
 function readRoute(name: string): ReadRoute {
   const [listener = "", pattern = "", kind = "", namespace = "", route = "", rule, match] = name.split(" ");
   if (kind === "") return { kind: "none", where: {} };
-  const where = { listener, hostname: pattern === "*" ? "" : pattern };
+  const where = { listener: listenerOfWord(listener), hostname: pattern === "*" ? "" : pattern };
   if (kind === "misdirected" || kind === "unmatched") return { kind, where };
   const origin = {
     kind: kind as RuleOrigin["kind"],

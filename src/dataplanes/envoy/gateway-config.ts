@@ -13,7 +13,14 @@ import { ResourceStore } from "./ads/resource-store.ts";
 import { backendCluster, backendEndpoints } from "./compile/backend-cluster.ts";
 import { ClusterUses } from "./compile/cluster-uses.ts";
 import { isHttp, Model } from "./compile/model.ts";
-import { certificateName, clusterName, needsTable, TENANCY_FILTER, WITHOUT_NAME } from "./compile/names.ts";
+import {
+  certificateName,
+  clusterName,
+  listenerWord,
+  needsTable,
+  TENANCY_FILTER,
+  WITHOUT_NAME,
+} from "./compile/names.ts";
 import { compilePort, keeper, type PortOptions } from "./compile/port-listener.ts";
 import { compileScope } from "./compile/scope.ts";
 import { Secrets } from "./compile/secrets.ts";
@@ -300,7 +307,9 @@ export class GatewayConfig {
 
   #compileTable(): void {
     this.#tableChanged = false;
-    const lua = luaFilter(tenancyScript(this.#table));
+    const lua = luaFilter(
+      tenancyScript(this.#table.entries().map(([scope, id]) => [scope, listenerWord(id)] as const)),
+    );
     const content = extension(TENANCY_FILTER, "envoy.extensions.filters.http.lua.v3.Lua", lua);
     const needs = [...this.#table.keys()].map((name) => ({ kind: "scope" as const, name }));
     this.store.set(resource("extension", TENANCY_FILTER, content, { needs }));

@@ -36,6 +36,15 @@ export function needsTable(pattern: string): boolean {
   return pattern === "" || isWildcard(pattern);
 }
 
+/** A listener's id as one word: names of routes begin with it, and both the script and the access log read it there. */
+export function listenerWord(id: ItemId): string {
+  return id.replace(/[\s%]/g, encodeURIComponent);
+}
+
+export function listenerOfWord(word: string): ItemId {
+  return decodeURIComponent(word);
+}
+
 /** A backend for HTTP/1.1 or TCP, and for HTTP/2 where a gRPC route wants it. */
 export type Variant = "plain" | "h2";
 

@@ -35,7 +35,7 @@ import {
 import type { Message } from "../wire/protobuf.ts";
 import { corsPolicy } from "./cors.ts";
 import { headerChanges } from "./header-edits.ts";
-import { clusterName, type Variant } from "./names.ts";
+import { clusterName, listenerWord, type Variant } from "./names.ts";
 import { fullPath, pathSubstitution } from "./path-edits.ts";
 import { canMatch, headersWritable, hostWritable, isStatus } from "./servable.ts";
 
@@ -251,5 +251,7 @@ function wellKnownPort(scheme: string): number | undefined {
 /** What access logs say about a request: listener, hostname pattern, and where the rule stands. */
 export function routeName({ origin }: Rule, { listener, hostname }: RuleContext): string {
   const { kind, namespace, name, rule, match } = origin;
-  return [listener, hostname === "" ? "*" : hostname, kind, namespace, name, rule, match].join(" ");
+  return [listenerWord(listener), hostname === "" ? "*" : hostname, kind, namespace, name, rule, match].join(
+    " ",
+  );
 }

@@ -11,7 +11,15 @@ import { type Reference, type Resource, resource } from "../ads/resource.ts";
 import { filterOff, headerMatch, luaOn, route, routeMatch, scopedRoutes } from "../messages/route.ts";
 import type { Message } from "../wire/protobuf.ts";
 import type { Model } from "./model.ts";
-import { clusterName, SCOPE_HEADER, SNI_HEADER, scopeName, TENANCY_FILTER, type Variant } from "./names.ts";
+import {
+  clusterName,
+  listenerWord,
+  SCOPE_HEADER,
+  SNI_HEADER,
+  scopeName,
+  TENANCY_FILTER,
+  type Variant,
+} from "./names.ts";
 import { defaultRetry, ruleRoutes } from "./rule-routes.ts";
 
 const REPLAY_BYTES = 64 * 1024;
@@ -50,12 +58,10 @@ export function compileScope(model: Model, port: PortItem, pattern: string): Sco
   const content = scopedRoutes({
     name,
     routes,
-    listener: listener.id,
     retry: defaultRetry,
     replayBytes: REPLAY_BYTES,
     removeHeaders: [SCOPE_HEADER, SNI_HEADER, "x-envoy-external-address"],
     perFilter: [[TENANCY_FILTER, filterOff()]],
-    filterName: TENANCY_FILTER,
   });
   const needs = [...clusters].flatMap(([cluster, { backend }]): Reference[] =>
     // A backend that is not in the plan has no cluster to wait for, and is 503.
@@ -98,5 +104,5 @@ function unmatched(listener: ListenerItem, pattern: string): Message {
 }
 
 function nameOf(listener: ListenerItem, pattern: string, what: string): string {
-  return [listener.id, pattern === "" ? "*" : pattern, what].join(" ");
+  return [listenerWord(listener.id), pattern === "" ? "*" : pattern, what].join(" ");
 }

@@ -5,6 +5,10 @@
  * It finds the scope by asking Envoy for the exact one, then by stripping labels with the table of wildcards, then the scope for all. On
  * TLS ports it finds the listener of the server name in the same way, and marks the request as rightly directed if it is the same one; the
  * first route of every scope answers 421 to what is not marked.
+ *
+ * Which listener a scope belongs to is the first word in the names of its routes. A script can make Envoy look for the route again, by
+ * asking for its metadata, but only once per request. That once is for the host if it must be normalised, else for the server name; a
+ * client that writes a host in capitals over a connection for another name gets a 421, which is never wrong to say.
  */
 
 import { SCOPE_HEADER, SNI_HEADER } from "./names.ts";
@@ -14,22 +18,22 @@ export function tenancyScript(scopes: Iterable<readonly [scope: string, listener
   const table = [...scopes].sort(([a], [b]) => (a < b ? -1 : 1));
   return `local wild = {${table.map(([scope, listener]) => `[${quoted(scope)}]=${quoted(listener)}`).join(",")}}
 local SCOPE, SNI = "${SCOPE_HEADER}", "${SNI_HEADER}"
-local function find(h, hd, port, name)
-  local key = port .. "/" .. name
+local function owner(h) return string.match(h:streamInfo():routeName() or "", "^(%S+) ") end
+local function exact(h, hd, key)
   hd:replace(SCOPE, key)
   h:clearRouteCache()
-  h:metadata():get("") -- the virtual host is that of the last route that was asked for
-  local listener = h:virtualHost():metadata():get("listener")
-  if listener ~= nil then return listener, key end
+  h:metadata()
+  return owner(h)
+end
+local function wider(port, name)
   local dot = string.find(name, ".", 1, true)
   while dot do
     name = string.sub(name, dot + 1)
-    key = port .. "/*." .. name
+    local key = port .. "/*." .. name
     if wild[key] then return wild[key], key end
     dot = string.find(name, ".", 1, true)
   end
-  key = port .. "/*"
-  return wild[key], key
+  return wild[port .. "/*"], port .. "/*"
 end
 local function normal(name)
   name = string.lower(name)
@@ -40,15 +44,22 @@ function envoy_on_request(h)
   local hd = h:headers()
   local scope = hd:get(SCOPE)
   if scope == nil then return end
-  local port, host = string.match(scope, "^(%d+)/([^:]*)")
+  local port, given = string.match(scope, "^(%d+)/([^:]*)")
   if port == nil then return end
-  host = normal(host)
-  local listener, key = find(h, hd, port, host)
-  if listener == nil then return end
+  local host = normal(given)
+  local key = port .. "/" .. host
+  local asked = host ~= given
+  local listener
+  if asked then listener = exact(h, hd, key) else listener = owner(h) end
+  if listener == nil then listener, key = wider(port, host) end
   local sni = hd:get(SNI)
-  if sni ~= nil then
+  if sni ~= nil and listener ~= nil then
     local name = normal(string.sub(sni, #port + 2))
-    if name == host or find(h, hd, port, name) == listener then hd:replace(SNI, key) end
+    local same = name == host
+    if not same and not asked then
+      same = (exact(h, hd, port .. "/" .. name) or wider(port, name)) == listener
+    end
+    if same then hd:replace(SNI, key) end
   end
   hd:replace(SCOPE, key)
   h:clearRouteCache()

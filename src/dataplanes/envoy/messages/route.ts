@@ -212,14 +212,11 @@ export function luaOn(): Message {
 export interface ScopeShape {
   readonly name: string;
   readonly routes: readonly Message[];
-  /** Read by the tenancy filter. */
-  readonly listener: string;
   readonly retry: Message;
   /** Of a body, kept for a retry. */
   readonly replayBytes: number;
   readonly removeHeaders: readonly string[];
   readonly perFilter: readonly (readonly [name: string, config: Message])[];
-  readonly filterName: string;
 }
 
 /** One virtual host for every name: which scope a request is in has been decided by its key. */
@@ -230,7 +227,6 @@ export function scopedRoutes(shape: ScopeShape): Message {
     nestedEach(3, shape.routes),
     nested(16, shape.retry),
     nested(25, message(uint(1, shape.replayBytes))),
-    nested(24, message(map(1, [[shape.filterName, struct({ listener: shape.listener })]]))),
   );
   const configuration = message(
     text(1, shape.name),
