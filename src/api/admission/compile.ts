@@ -82,6 +82,10 @@ function compileObject(schema: Schema): Check {
   }
   const rest = schema.additionalProperties;
   const others = rest === undefined ? undefined : { check: compile(rest), nullable: rest.nullable === true };
+  const entryDefault =
+    rest?.default === undefined || others === undefined
+      ? undefined
+      : admitDefault(rest.default, others.check);
   const preserve = schema["x-kubernetes-preserve-unknown-fields"] === true;
   const required = schema.required ?? [];
   const { minProperties = 0, maxProperties = Number.POSITIVE_INFINITY } = schema;
@@ -93,7 +97,12 @@ function compileObject(schema: Schema): Check {
       const field = value[key];
       const property = properties.get(key) ?? others;
       if (property !== undefined) {
-        if (field === undefined || (field === null && !property.nullable)) continue;
+        if (field === undefined) continue;
+        if (field === null && !property.nullable) {
+          // Only entries of a map: what named fields default to is filled in below.
+          if (property === others && entryDefault !== undefined) setOwn(admitted, key, entryDefault);
+          continue;
+        }
         if (others !== undefined && key in Object.prototype) pass.awkwardKeys = true;
         pass.path.push(key);
         setOwn(admitted, key, property.check(field, pass));

@@ -1,8 +1,9 @@
 import { Buffer } from "node:buffer";
 import { isObject } from "./compile.ts";
-import { show } from "./field-error.ts";
+import { type FieldPath, show } from "./field-error.ts";
 import { isIpv4, isIpv6 } from "./formats.ts";
-import { isConfigKey, isDnsSubdomain, isPortName } from "./names.ts";
+import { checkLabels } from "./metadata.ts";
+import { isConfigKey, isDnsLabel, isDnsSubdomain, isPortName, isQualifiedName } from "./names.ts";
 import type { Pass } from "./pass.ts";
 
 /** What the API server checks and fills in for its own kinds beyond a schema. Given and returning valid shapes. */
@@ -22,7 +23,14 @@ export const finishNamespace: Finish = (object) => {
 };
 
 export const finishService: Finish = (object, pass) => {
-  const spec = isObject(object["spec"]) ? object["spec"] : {};
+  const given = isObject(object["spec"]) ? object["spec"] : {};
+  const spec: Readonly<Record<string, unknown>> = { ...given, type: given["type"] || "ClusterIP" };
+  const ports = finishServicePorts(spec, pass);
+  checkLabels(spec["selector"], pass, ["spec", "selector"]);
+  return { ...object, spec: { ...spec, ...(Array.isArray(spec["ports"]) && { ports }) } };
+};
+
+function finishServicePorts(spec: Readonly<Record<string, unknown>>, pass: Pass): readonly unknown[] {
   const given: readonly unknown[] = Array.isArray(spec["ports"]) ? spec["ports"] : [];
   const below = ["spec", "ports"] as const;
   if (given.length === 0 && spec["type"] !== "ExternalName" && spec["clusterIP"] !== "None") {
@@ -40,7 +48,7 @@ export const finishService: Finish = (object, pass) => {
   }
   const names = new Set<string>();
   const numbers = new Set<string>();
-  const ports = given.filter(isObject).map((port, index) => {
+  return given.filter(isObject).map((port, index) => {
     const at = (field: string): readonly (string | number)[] => [...below, index, field];
     const name = typeof port["name"] === "string" ? port["name"] : "";
     if (name === "" && given.length > 1) {
@@ -50,14 +58,14 @@ export const finishService: Finish = (object, pass) => {
         "Give every port a name.",
         at("name"),
       );
-    } else if (name !== "" && !(name.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name))) {
-      const remedy = "Use at most 63 lower-case letters, digits and '-'.";
-      pass.fail("schema/pattern", `${show(name)} is no valid port name`, remedy, at("name"));
+    } else if (name !== "" && !isDnsLabel(name)) {
+      wrongPortName(name, pass, at("name"));
     } else if (name !== "" && names.has(name)) {
       pass.fail("schema/duplicate", `a second port named ${name}`, "Give it another name.", at("name"));
     }
     names.add(name);
-    const number = `${String(port["protocol"])} ${String(port["port"])}`;
+    const protocol = port["protocol"] || "TCP";
+    const number = `${String(protocol)} ${String(port["port"])}`;
     if (numbers.has(number)) {
       pass.fail(
         "schema/duplicate",
@@ -67,13 +75,25 @@ export const finishService: Finish = (object, pass) => {
       );
     }
     numbers.add(number);
-    checkTargetPort(port["targetPort"], pass, at("targetPort"));
-    return { ...port, targetPort: port["targetPort"] ?? port["port"] };
+    checkApplicationProtocol(port["appProtocol"], pass, at("appProtocol"));
+    const targetPort = port["targetPort"] || port["port"];
+    checkTargetPort(targetPort, pass, at("targetPort"));
+    return { ...port, protocol, targetPort };
   });
-  return { ...object, spec: { ...spec, ...(Array.isArray(spec["ports"]) && { ports }) } };
-};
+}
 
-function checkTargetPort(port: unknown, pass: Pass, below: readonly (string | number)[]): void {
+function wrongPortName(name: string, pass: Pass, below: FieldPath): void {
+  const remedy = "Use at most 63 lower-case letters, digits and '-'.";
+  pass.fail("schema/pattern", `${show(name)} is no valid port name`, remedy, below);
+}
+
+function checkApplicationProtocol(protocol: unknown, pass: Pass, below: FieldPath): void {
+  if (typeof protocol !== "string" || isQualifiedName(protocol)) return;
+  const remedy = "Use a name such as http, or one with a domain before it, such as kubernetes.io/h2c.";
+  pass.fail("schema/pattern", `${show(protocol)} is no valid application protocol`, remedy, below);
+}
+
+function checkTargetPort(port: unknown, pass: Pass, below: FieldPath): void {
   if (typeof port === "number" && (port < 1 || port > 65535)) {
     pass.fail("schema/maximum", `${port} is no port`, "Use a number from 1 to 65535.", below);
   } else if (typeof port === "string" && !isPortName(port)) {
@@ -105,8 +125,11 @@ export const finishEndpointSlice: Finish = (object, pass) => {
   const names = new Set<unknown>();
   const ports: readonly unknown[] = Array.isArray(object["ports"]) ? object["ports"] : [];
   for (const [index, port] of ports.entries()) {
-    const name = isObject(port) ? port["name"] : undefined;
-    if (names.has(name)) {
+    const { name, appProtocol } = isObject(port) ? port : {};
+    checkApplicationProtocol(appProtocol, pass, ["ports", index, "appProtocol"]);
+    if (typeof name === "string" && name !== "" && !isDnsLabel(name)) {
+      wrongPortName(name, pass, ["ports", index, "name"]);
+    } else if (names.has(name)) {
       const message = `a second port named ${show(name)}`;
       pass.fail("schema/duplicate", message, "Give it another name.", ["ports", index, "name"]);
     }
@@ -117,12 +140,18 @@ export const finishEndpointSlice: Finish = (object, pass) => {
 
 const TLS_KEYS = ["tls.crt", "tls.key"];
 
+/** Of each of these types a Secret must have one of the keys. */
+const ONE_OF_KEYS: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ["kubernetes.io/basic-auth", ["username", "password"]],
+  ["kubernetes.io/ssh-auth", ["ssh-privatekey"]],
+]);
+
 export const finishSecret: Finish = ({ stringData, ...object }, pass) => {
   const text = isObject(stringData) ? stringData : {};
   const folded = Object.entries(text).map(
     ([key, value]) => [key, Buffer.from(String(value), "utf8").toString("base64")] as const,
   );
-  const given = isObject(object["data"]) ? object["data"] : {};
+  const given = isObject(object["data"]) ? encodedAgain(object["data"]) : {};
   const data: Readonly<Record<string, unknown>> = { ...given, ...Object.fromEntries(folded) };
   checkData(data, "data", decodedLength, pass);
   if (object["type"] === "kubernetes.io/tls") {
@@ -131,8 +160,24 @@ export const finishSecret: Finish = ({ stringData, ...object }, pass) => {
       pass.fail("schema/required", message, `Add ${key} to data or stringData.`, ["data", key]);
     }
   }
-  return Object.keys(data).length > 0 ? { ...object, data } : object;
+  const wanted = ONE_OF_KEYS.get(object["type"]);
+  if (wanted !== undefined && !wanted.some((name) => Object.hasOwn(data, name))) {
+    const keys = wanted.join(" or ");
+    const message = `a Secret of type ${String(object["type"])} needs ${keys}`;
+    pass.fail("schema/required", message, `Add ${keys} to data or stringData.`, ["data"]);
+  }
+  const whole = { ...object, type: object["type"] || "Opaque" };
+  return Object.keys(data).length > 0 ? { ...whole, data } : whole;
 };
+
+/** Base64 as an API server gives it back: in one line, and no stray bits at its end. */
+function encodedAgain(data: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const entries = Object.entries(data).map(([key, value]) => [
+    key,
+    Buffer.from(String(value), "base64").toString("base64"),
+  ]);
+  return Object.fromEntries(entries) as Record<string, string>;
+}
 
 export const finishConfigMap: Finish = (object, pass) => {
   const data = isObject(object["data"]) ? object["data"] : {};
@@ -143,7 +188,7 @@ export const finishConfigMap: Finish = (object, pass) => {
     const message = `${show(key)} is in data and in binaryData`;
     pass.fail("schema/duplicate", message, "Keep it in one of them.", ["binaryData", key]);
   }
-  return object;
+  return isObject(object["binaryData"]) ? { ...object, binaryData: encodedAgain(binary) } : object;
 };
 
 function checkData(

@@ -9,12 +9,18 @@ const OPEN = { type: "object", "x-kubernetes-preserve-unknown-fields": true } as
 const STRING: Schema = { type: "string" };
 const BOOLEAN: Schema = { type: "boolean" };
 const PORT: Schema = { type: "integer", format: "int32", minimum: 1, maximum: 65535 };
-const PROTOCOL: Schema = { type: "string", enum: ["TCP", "UDP", "SCTP"], default: "TCP" };
-const BASE64_MAP: Schema = { type: "object", additionalProperties: { type: "string", format: "byte" } };
-const STRING_MAP: Schema = { type: "object", additionalProperties: STRING };
+const PROTOCOLS: readonly string[] = ["TCP", "UDP", "SCTP"];
+const PROTOCOL: Schema = { type: "string", enum: PROTOCOLS, default: "TCP" };
+/** Go reads null in a map of texts or bytes as an empty one. */
+const BASE64_MAP: Schema = {
+  type: "object",
+  additionalProperties: { type: "string", format: "byte", default: "" },
+};
+const STRING_MAP: Schema = { type: "object", additionalProperties: { ...STRING, default: "" } };
 
 export const NAMESPACE: Schema = OPEN;
 
+/** In a Service an empty text counts as none; core-checks.ts puts the default in its place. */
 export const SERVICE: Schema = {
   ...OPEN,
   properties: {
@@ -24,7 +30,7 @@ export const SERVICE: Schema = {
       properties: {
         type: {
           type: "string",
-          enum: ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"],
+          enum: ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName", ""],
           default: "ClusterIP",
         },
         clusterIP: STRING,
@@ -38,7 +44,7 @@ export const SERVICE: Schema = {
             properties: {
               name: STRING,
               port: PORT,
-              protocol: PROTOCOL,
+              protocol: { ...PROTOCOL, enum: [...PROTOCOLS, ""] },
               targetPort: { "x-kubernetes-int-or-string": true },
               appProtocol: STRING,
             },

@@ -1,12 +1,13 @@
 import { Buffer } from "node:buffer";
 import { compile, isObject } from "./compile.ts";
-import { show } from "./field-error.ts";
+import { type FieldPath, show } from "./field-error.ts";
 import { isDnsLabel, isDnsSubdomain, isLabelValue, isQualifiedName } from "./names.ts";
 import type { Pass } from "./pass.ts";
 import type { Schema } from "./schema.ts";
 
 const STRING: Schema = { type: "string" };
-const STRINGS: Schema = { type: "object", additionalProperties: STRING };
+/** Go reads null in a map of texts as an empty one. */
+const STRINGS: Schema = { type: "object", additionalProperties: { ...STRING, default: "" } };
 const TIME: Schema = { type: "string", format: "date-time" };
 const ANYTHING: Schema = { "x-kubernetes-preserve-unknown-fields": true };
 
@@ -53,7 +54,7 @@ export function admitMetadata(
   const admitted = shape(value, pass);
   if (isObject(admitted) && pass.blocking === before) {
     checkName(admitted["name"], rules, pass);
-    checkLabels(admitted["labels"], pass);
+    checkLabels(admitted["labels"], pass, ["labels"]);
     checkAnnotations(admitted["annotations"], pass);
     const result = withNamespace(admitted, rules, pass);
     pass.path.pop();
@@ -104,10 +105,11 @@ function withNamespace(
 const QUALIFIED =
   "Use a name of letters, digits, '-', '_' and '.', with a domain before it if you like: example.com/name.";
 
-function checkLabels(labels: unknown, pass: Pass): void {
+/** Labels, or a selector of labels: the same rules. */
+export function checkLabels(labels: unknown, pass: Pass, at: FieldPath): void {
   if (!isObject(labels)) return;
   for (const [key, value] of Object.entries(labels)) {
-    const below = ["labels", key];
+    const below = [...at, key];
     if (!isQualifiedName(key))
       pass.fail("metadata/label-key", `${show(key)} is no valid label`, QUALIFIED, below);
     if (typeof value === "string" && !isLabelValue(value)) {
