@@ -33,10 +33,6 @@ export interface BedOptions {
   readonly prepare?: (api: ApiDouble) => void;
 }
 
-export interface ConditionText {
-  readonly [type: string]: string;
-}
-
 export class Bed {
   readonly api: ApiDouble;
   readonly edge: EdgeDouble;

@@ -3,6 +3,7 @@ import { createServer } from "node:http2";
 import { type AddressInfo, connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { selfSigned } from "../dataplanes/certificates.ts";
+import { ask } from "../dataplanes/http-peers.ts";
 import { Bed, serviceAt } from "./bed.ts";
 import { type Entry, gateway, grpcRoute, httpRoute, listenerSet, tlsSecret } from "./manifests.ts";
 
@@ -229,6 +230,24 @@ describe("what backends are told", () => {
     expect(bed.records.at(-1)?.client).toBe("198.51.100.9");
   });
 });
+
+test.each([undefined, "no address", "198.51.100.1, 10.0.0.1"])(
+  "a peer that does not name one visitor (%s) is the client itself",
+  async (claim) => {
+    await serve(
+      gateway(),
+      listenerSet("team", [web("a.example.com")]),
+      httpRoute("team", { rules: [{ backend: "app" }] }),
+      await bed.backend("team", "app"),
+    );
+    const headers = {
+      "x-forwarded-for": "10.0.0.9",
+      ...(claim === undefined ? {} : { "cf-connecting-ip": claim }),
+    };
+    const { seen } = await ask(bed.port, { host: "a.example.com", headers });
+    expect(seen.headers["x-forwarded-for"]).toBe("127.0.0.1");
+  },
+);
 
 describe("more than plain requests", () => {
   test("a GRPCRoute that comes later: HTTP/2 to the origin, trailers to the visitor, no restart of the connector", async () => {
