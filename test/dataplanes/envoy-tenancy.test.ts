@@ -1,5 +1,6 @@
 /** Tenants beside each other on one Envoy: every answer is compared with the routing table's own. */
 
+import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -170,10 +171,120 @@ describe("tenants on one Envoy", () => {
     expect(await textOf(kept)).toMatch(/^HTTP\/1\.1 200 /);
   });
 
+  test("two TLS ports show their own certificates for one name, each its own client's", async () => {
+    const second = port(8443, "tls");
+    const first = certificate("c-1", issue(ca, ["a.example"]));
+    const other = certificate("c-2", issue(ca, ["a.example", "second.example"]));
+    const all = certificate("c-3", issue(ca, ["third.example"]));
+    const a = secure("a-443", https, "a.example", [first]);
+    const b = secure("a-8443", second, "a.example", [other]);
+    const c = secure("all-8443", second, "", [all]);
+    const plane = await start([
+      https,
+      second,
+      a,
+      b,
+      c,
+      first,
+      other,
+      all,
+      ...[a, b, c].map((each) => host(each, each.hostname, [rule({ action: forwardTo(`to-${each.id}`) })])),
+      ...(await Promise.all([a, b, c].map(async ({ id }) => backend(`to-${id}`, [await backends.echo(id)])))),
+    ]);
+    const shown = async (at: number, servername: string): Promise<string | undefined> => {
+      const socket = await openTls(plane.at(at), servername);
+      const names = socket.getPeerCertificate().subjectaltname;
+      socket.destroy();
+      return names;
+    };
+    expect(await shown(443, "a.example")).toBe("DNS:a.example");
+    expect(await shown(8443, "a.example")).toBe("DNS:a.example, DNS:second.example");
+    const served = async (at: number): Promise<string> =>
+      (await ask(plane.at(at), { host: "a.example", tls: { ca: ca.cert, servername: "a.example" } })).seen
+        .backend;
+    expect(await served(443)).toBe("a-443");
+    expect(await served(8443)).toBe("a-8443");
+    // The lower port gives the name up: the other port may have it by asking again.
+    await plane.apply({ upserts: [], removes: ["a-443"] });
+    expect(await shown(8443, "a.example")).toBe("DNS:a.example, DNS:second.example");
+  });
+
+  test("a stream listener without a good certificate lets nobody in, and holds up nothing of its port", async () => {
+    const good = certificate("c-good", issue(ca, ["good.example"]));
+    const bad = certificate("c-bad", { cert: "none", key: "none" });
+    const terminated = (id: string, name: string, of: typeof good) =>
+      listener(id, https, name, { protocol: "TLS", tls: { mode: "Terminate", certificates: [of.id] } });
+    const one = terminated("one", "good.example", good);
+    const two = terminated("two", "bad.example", bad);
+    const echo = await sockets.serve((socket) => socket.pipe(socket));
+    const plane = await start([
+      https,
+      one,
+      two,
+      good,
+      bad,
+      host(one, "good.example", [rule({ action: forwardTo("echo"), kind: "TLSRoute" })]),
+      host(two, "bad.example", [rule({ action: forwardTo("echo"), kind: "TLSRoute" })]),
+      backend("echo", [echo], { protocol: "tcp" }),
+    ]);
+    expect(plane.report("one")).toEqual({ id: "one", state: "programmed" });
+    expect(plane.report("two")).toMatchObject({ state: "rejected", reason: "InvalidCertificate" });
+    const socket = await openTls(plane.at(443), "good.example");
+    socket.write("through");
+    expect(String((await once(socket, "data"))[0])).toBe("through");
+    await expect(openTls(plane.at(443), "bad.example")).rejects.toThrow();
+    await plane.apply({ upserts: [certificate("c-bad", issue(ca, ["bad.example"]))], removes: [] });
+    await plane.until(() => plane.report("two")?.state === "programmed");
+    const mended = await openTls(plane.at(443), "bad.example");
+    mended.write("mended");
+    expect(String((await once(mended, "data"))[0])).toBe("mended");
+  });
+
+  test("datagrams are shared out by weight", async () => {
+    const udp = port(9001, "udp");
+    const datagrams = listener("datagrams", udp, "", { protocol: "UDP" });
+    const servers = ["a", "b"].map((name) => {
+      const server = createSocket("udp4").bind(0, "127.0.0.1");
+      server.on("message", (_bytes, from) => server.send(name, from.port, from.address));
+      return server;
+    });
+    await Promise.all(servers.map((server) => once(server, "listening")));
+    const plane = await start([
+      udp,
+      datagrams,
+      host(datagrams, "", [
+        rule({
+          kind: "UDPRoute",
+          action: forwardTo([
+            { backend: "a", weight: 1, filters: {} },
+            { backend: "b", weight: 3, filters: {} },
+          ]),
+        }),
+      ]),
+      ...servers.map((server, index) =>
+        backend(index === 0 ? "a" : "b", [server.address().port], { protocol: "udp" }),
+      ),
+    ]);
+    const counts = new Map<string, number>();
+    for (let round = 0; round < 80; round++) {
+      const client = createSocket("udp4");
+      client.send("x", plane.at(9001), "127.0.0.1");
+      const [answer] = (await once(client, "message")) as [Buffer];
+      counts.set(String(answer), (counts.get(String(answer)) ?? 0) + 1);
+      client.close();
+    }
+    for (const server of servers) server.close();
+    expect(counts.get("a")).toBeGreaterThan(5);
+    expect(counts.get("b")).toBeGreaterThan(40);
+  });
+
   async function openTls(at: number, servername: string): Promise<TLSSocket> {
     const socket = connectTls({ port: at, host: "127.0.0.1", servername, ca: ca.cert });
     sockets.keep(socket);
-    await once(socket, "secureConnect");
+    await Promise.race([
+      once(socket, "secureConnect"),
+      once(socket, "close").then(() => Promise.reject(new Error("closed"))),
+    ]);
     return socket;
   }
 

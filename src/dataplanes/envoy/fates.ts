@@ -64,8 +64,6 @@ export class Fates {
     for (const item of delta.upserts) {
       this.#reported.delete(item.id);
       if (item.type === "certificate") {
-        this.#certificates.delete(item.id);
-        this.#refused.delete(item.id);
         this.#unchecked.add(item.id);
       } else if (item.type === "listener") this.#changed.add(item.id);
       else if (item.type === "port") this.#portTouched(item.id);
@@ -133,6 +131,12 @@ export class Fates {
       this.#awaitTable.clear();
     }
     this.#schedule();
+  }
+
+  /** It is another one now, or none. */
+  certificateTouched(id: ItemId): void {
+    this.#certificates.delete(id);
+    this.#refused.delete(id);
   }
 
   /** Checked now if it has not been. */

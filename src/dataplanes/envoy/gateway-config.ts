@@ -29,7 +29,7 @@ import { Fates } from "./fates.ts";
 import { extension } from "./messages/core.ts";
 import { luaFilter } from "./messages/route.ts";
 
-export interface GatewayConfigOptions extends PortOptions {
+export interface GatewayConfigOptions extends Omit<PortOptions, "isUsable"> {
   /** How long a cluster outlives its last route: requests under way may still turn to it. */
   readonly lingerMs: number;
 }
@@ -51,10 +51,7 @@ export class GatewayConfig {
   readonly #model: Model = new Model();
   readonly #certificateUsers: Map<ItemId, Set<ItemId>> = new Map();
   readonly fates: Fates = new Fates(this.#model, (id) => this.#certificateUsers.get(id) ?? []);
-  readonly #secrets: Secrets = new Secrets(
-    this.#model,
-    (id) => this.fates.certificateProblem(id) === undefined,
-  );
+  readonly #secrets: Secrets = new Secrets(this.#model, (id) => this.#isUsable(id));
   readonly store: ResourceStore = new ResourceStore(this.#secrets);
   readonly #uses: ClusterUses = new ClusterUses();
   readonly #scopes: Map<ItemId, Map<string, KnownScope>> = new Map();
@@ -62,6 +59,8 @@ export class GatewayConfig {
   readonly #table: Map<string, ItemId> = new Map();
   readonly #lingering: Map<string, NodeJS.Timeout> = new Map();
   #tableChanged = true;
+
+  readonly #isUsable = (id: ItemId): boolean => this.fates.certificateProblem(id) === undefined;
 
   constructor(options: GatewayConfigOptions) {
     this.#options = options;
@@ -112,7 +111,10 @@ export class GatewayConfig {
 
   #learn(item: PlanItem): void {
     this.#model.set(item);
-    if (item.type === "certificate") this.#secrets.set(item);
+    if (item.type === "certificate") {
+      this.#secrets.set(item);
+      this.fates.certificateTouched(item.id);
+    }
     if (item.type !== "listener") return;
     for (const certificate of item.tls?.certificates ?? []) {
       const users = this.#certificateUsers.get(certificate) ?? new Set();
@@ -135,8 +137,7 @@ export class GatewayConfig {
   #touch(item: PlanItem, other: PlanItem | undefined, dirty: Dirty): void {
     switch (item.type) {
       case "gateway":
-        for (const backend of this.#model.backends())
-          if (backend.tls !== undefined) dirty.backends.add(backend.id);
+        this.#touchTlsBackends(dirty);
         return;
       case "port":
         dirty.ports.add(item.id);
@@ -151,16 +152,21 @@ export class GatewayConfig {
         return;
       case "backend":
         dirty.backends.add(item.id);
-        if (other?.type === "backend" && other.refused === item.refused) return;
         for (const user of this.#uses.dependents(item.id)) {
-          if ("pattern" in user) markScope(dirty, user.port, user.pattern);
-          else dirty.ports.add(user.port);
+          if (!("pattern" in user)) dirty.ports.add(user.port);
+          else if (other?.type !== "backend" || other.refused !== item.refused)
+            markScope(dirty, user.port, user.pattern);
         }
         return;
       case "certificate":
-        this.#certificateChanged(item.id);
+        this.#certificateChanged(item.id, dirty);
         return;
     }
+  }
+
+  #touchTlsBackends(dirty: Dirty): void {
+    for (const backend of this.#model.backends())
+      if (backend.tls !== undefined) dirty.backends.add(backend.id);
   }
 
   #touchListener(listener: ListenerItem, other: ListenerItem | undefined, dirty: Dirty): void {
@@ -172,6 +178,7 @@ export class GatewayConfig {
       tls?.alpn !== undefined ||
       [...this.#model.streamListeners(port)].length > 0;
     if (chained) dirty.ports.add(port);
+    if (listener.protocol === "HTTPS") this.#touchYielding(port, dirty);
     if (tls !== undefined) this.#listenerSecretsChanged(listener);
     const moved =
       other === undefined ||
@@ -181,6 +188,16 @@ export class GatewayConfig {
     if (!moved) return;
     for (const pattern of this.#model.patternsUnder(port, hostname)) markScope(dirty, port, pattern);
     for (const host of this.#model.hosts(listener.id)) markScope(dirty, port, host.hostname);
+  }
+
+  /** Who has a name may have changed at the ports after this one. */
+  #touchYielding(changed: ItemId, dirty: Dirty): void {
+    const own = this.#model.get("port", changed)?.port ?? 0;
+    const others = [...this.#model.ports()].filter(
+      ({ id, protocol }) => id !== changed && protocol === "tls",
+    );
+    for (const { id, port } of others) if (port > own) dirty.ports.add(id);
+    if (others.some(({ port }) => port < own)) dirty.ports.add(changed);
   }
 
   #touchHost(host: HostItem, dirty: Dirty): void {
@@ -198,11 +215,15 @@ export class GatewayConfig {
     }
   }
 
-  #certificateChanged(id: ItemId): void {
+  #certificateChanged(id: ItemId, dirty: Dirty): void {
     this.store.secretChanged(certificateName(id));
+    if (this.#model.gateway?.clientCertificate === id) this.#touchTlsBackends(dirty);
     for (const user of this.#certificateUsers.get(id) ?? []) {
       const listener = this.#model.get("listener", user);
-      if (listener !== undefined) this.#listenerSecretsChanged(listener);
+      if (listener === undefined) continue;
+      this.#listenerSecretsChanged(listener);
+      // Chains that name their certificates name only those that can be shown.
+      if (!isHttp(listener) || this.#model.yields(listener)) dirty.ports.add(listener.port);
     }
   }
 
@@ -259,6 +280,7 @@ export class GatewayConfig {
     const port = this.#model.get("port", id);
     if (port === undefined) {
       this.#uses.set({ port: id }, new Map(), new Set());
+      this.#dropOwn(id);
       this.store.delete("listener", id);
       return;
     }
@@ -267,12 +289,19 @@ export class GatewayConfig {
       this.fates.portImpossible(id, `port ${port.port} is not a port`);
       return;
     }
-    const compiled = compilePort(this.#model, port, this.#options);
+    const compiled = compilePort(this.#model, port, { ...this.#options, isUsable: this.#isUsable });
     const clusters = new Map(
       [...compiled.clusters].map((name) => [name, { backend: name, variant: "plain" as const }]),
     );
     this.#uses.set({ port: id }, clusters, compiled.backends);
+    for (const each of compiled.own) this.store.set(each);
+    if (compiled.own.length === 0) this.#dropOwn(id);
     if (this.store.set(compiled.resource)) this.fates.portChanged(id);
+  }
+
+  #dropOwn(port: ItemId): void {
+    this.store.delete("cluster", `${port}#udp`);
+    this.store.delete("endpoints", `${port}#udp`);
   }
 
   #compileBackend(id: ItemId): void {
@@ -285,9 +314,15 @@ export class GatewayConfig {
       }
       clearTimeout(this.#lingering.get(name));
       this.#lingering.delete(name);
-      this.store.set(backendCluster(backend, variant, this.#model.gateway?.clientCertificate));
+      this.store.set(backendCluster(backend, variant, this.#clientCertificate()));
       this.store.set(backendEndpoints(backend));
     }
+  }
+
+  /** A cluster opens only when it has its certificate: it must never wait for one that will not come. */
+  #clientCertificate(): ItemId | undefined {
+    const id = this.#model.gateway?.clientCertificate;
+    return id !== undefined && this.#isUsable(id) ? id : undefined;
   }
 
   /** Lets go of a cluster after a while, and of its endpoints with the last of its clusters. */

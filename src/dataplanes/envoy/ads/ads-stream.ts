@@ -290,11 +290,14 @@ export class AdsStream implements StoreWatcher {
     });
   }
 
-  /** Something of the kind is still to be told or to be answered for. */
+  /** Something of the kind is still to be told or to be answered for. Removals do not count: they wait for others themselves. */
   #isPending(kind: Kind): boolean {
     const subscription = this.#subscriptions.get(kind);
-    if (subscription === undefined || subscription.greeting || subscription.dirty.size > 0) return true;
-    for (const sent of this.#unanswered.values()) if (sent.kind === kind) return true;
+    if (subscription === undefined || subscription.greeting) return true;
+    for (const name of subscription.dirty) if (this.#options.store.get(kind, name) !== undefined) return true;
+    for (const sent of this.#unanswered.values()) {
+      if (sent.kind === kind && sent.entries.some(({ version }) => version !== undefined)) return true;
+    }
     for (const { resources } of this.#waiting.values())
       for (const each of resources) if (each.kind === kind) return true;
     return false;

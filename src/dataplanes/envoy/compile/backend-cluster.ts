@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import type { BackendItem } from "../../../plan/backend.ts";
+import type { BackendItem, Endpoint } from "../../../plan/backend.ts";
 import { type Resource, resource } from "../ads/resource.ts";
 import { cluster, loadAssignment, upstreamTls } from "../messages/cluster.ts";
 import type { Message } from "../wire/protobuf.ts";
@@ -45,11 +45,18 @@ function transportSocket(
   });
 }
 
-export function backendEndpoints(backend: BackendItem): Resource {
-  const { id } = backend;
-  const endpoints = backend.endpoints.filter(
+export function backendEndpoints({ id, endpoints }: BackendItem): Resource {
+  const servable = servableEndpoints(endpoints);
+  return resource(
+    "endpoints",
+    id,
+    loadAssignment(id, servable.length === 0 ? [] : [{ name: "", endpoints: servable }]),
+  );
+}
+
+/** Envoy takes addresses only, and would refuse all endpoints for one that is none. */
+export function servableEndpoints(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  return endpoints.filter(
     ({ address, port }) => isIP(address) !== 0 && Number.isInteger(port) && port > 0 && port < 65_536,
   );
-  const content = loadAssignment(id, endpoints.length === 0 ? [] : [{ name: "", endpoints }]);
-  return resource("endpoints", id, content);
 }

@@ -2,7 +2,7 @@
 
 import { PatternIndex } from "../../../matching/pattern-index.ts";
 import type { BackendItem } from "../../../plan/backend.ts";
-import { coversPattern as covers, isWildcard } from "../../../plan/hostname.ts";
+import { coversPattern as covers, isWildcard, patternsOverlap } from "../../../plan/hostname.ts";
 import type { GatewayItem, HostItem, ItemId, ListenerItem, PlanItem, PortItem } from "../../../plan/plan.ts";
 
 interface Listeners {
@@ -109,6 +109,37 @@ export class Model {
     return index === undefined ? undefined : closest(index, pattern);
   }
 
+  /** The HTTP listener with this very pattern. */
+  httpAt(port: ItemId, pattern: string): ListenerItem | undefined {
+    return this.#listeners.get(port)?.http.at(pattern);
+  }
+
+  /**
+   * Certificates are asked for by server name alone, whatever the port. Where two ports would show different ones for a name, the port with the
+   * lower number has the name, and the listener of the other must do without asking.
+   */
+  yields(listener: ListenerItem): boolean {
+    const own = this.#ports.get(listener.port)?.port ?? 0;
+    for (const port of this.#ports.values()) {
+      if (port.protocol !== "tls" || port.port >= own) continue;
+      for (const other of this.#overlapping(port.id, listener.hostname)) {
+        if (other.protocol === "HTTPS" && !sameCertificates(other, listener)) return true;
+      }
+    }
+    return false;
+  }
+
+  *#overlapping(port: ItemId, pattern: string): Generator<ListenerItem, void, undefined> {
+    const index = this.#listeners.get(port)?.http;
+    if (index === undefined) return;
+    if (pattern !== "" && !isWildcard(pattern)) {
+      const found = index.find(pattern);
+      if (found !== undefined) yield found;
+      return;
+    }
+    for (const each of index.values()) if (patternsOverlap(pattern, each.hostname)) yield each;
+  }
+
   hasHost(listener: ItemId, pattern: string): boolean {
     return this.#hosts.get(listener)?.at(pattern) !== undefined;
   }
@@ -146,6 +177,10 @@ export class Model {
 
 export function isHttp({ protocol }: ListenerItem): boolean {
   return protocol === "HTTP" || protocol === "HTTPS";
+}
+
+function sameCertificates(a: ListenerItem, b: ListenerItem): boolean {
+  return (a.tls?.certificates ?? []).join("\n") === (b.tls?.certificates ?? []).join("\n");
 }
 
 function closest<T extends { readonly id: string; readonly hostname: string }>(

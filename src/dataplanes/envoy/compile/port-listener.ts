@@ -6,10 +6,12 @@
  * - HTTPS listeners with TLS settings of their own.
  */
 
+import type { Endpoint } from "../../../plan/backend.ts";
 import { coversPattern as covers } from "../../../plan/hostname.ts";
-import type { ListenerItem, PortItem } from "../../../plan/plan.ts";
+import type { ItemId, ListenerItem, PortItem } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
 import { ALL, type Reference, type Resource, resource } from "../ads/resource.ts";
+import { cluster, loadAssignment } from "../messages/cluster.ts";
 import {
   type DownstreamTlsShape,
   downstreamTls,
@@ -21,6 +23,7 @@ import {
   udpProxy,
 } from "../messages/listener.ts";
 import type { Message } from "../wire/protobuf.ts";
+import { servableEndpoints } from "./backend-cluster.ts";
 import { type HttpOptions, portHttpManager } from "./http-listener.ts";
 import type { Model } from "./model.ts";
 import { certificateName, clusterName, KEEPER, SCOPE_HEADER, TENANCY_FILTER, WITHOUT_NAME } from "./names.ts";
@@ -29,6 +32,8 @@ const DEFAULT_ALPN = ["h2", "http/1.1"];
 const STREAM_IDLE_MS = 3_600_000;
 const UDP_IDLE_MS = 60_000;
 const ALL_SCOPES: Reference = { kind: "scope", name: ALL };
+/** Where the share of a reference that is invalid goes: nobody listens there. */
+const DISCARD: readonly Endpoint[] = [{ address: "127.0.0.1", port: 9 }];
 /** A cluster that never exists: connections to it are closed. */
 const NOWHERE = "nowhere";
 
@@ -50,11 +55,15 @@ export function keeper(): Resource {
 }
 
 export interface PortOptions extends HttpOptions {
+  /** Whether a certificate can be shown. */
+  readonly isUsable: (certificate: ItemId) => boolean;
   readonly bind: (port: PortItem) => { readonly address: string; readonly port: number };
 }
 
 export interface CompiledPort {
   readonly resource: Resource;
+  /** Clusters and endpoints that no backend has by itself. */
+  readonly own: readonly Resource[];
   readonly clusters: ReadonlySet<string>;
   readonly backends: ReadonlySet<string>;
 }
@@ -63,9 +72,10 @@ export function compilePort(model: Model, port: PortItem, options: PortOptions):
   const streams = new Streams(model, port);
   const { address, port: number } = options.bind(port);
   const at = { name: port.id, address, port: number };
+  const udp = port.protocol === "udp" ? streams.udpCluster() : undefined;
   const content =
-    port.protocol === "udp"
-      ? udpListener(at, udpProxy(streams.udpCluster(), UDP_IDLE_MS))
+    udp !== undefined
+      ? udpListener(at, udpProxy(udp.name, UDP_IDLE_MS))
       : tcpListener({
           ...at,
           chains: chainsOf(model, port, options, streams),
@@ -78,6 +88,7 @@ export function compilePort(model: Model, port: PortItem, options: PortOptions):
         ...(port.protocol === "http" || port.protocol === "tls" ? [ALL_SCOPES] : []),
       ],
     }),
+    own: udp?.own ?? [],
     clusters: streams.clusters,
     backends: streams.backends,
   };
@@ -91,45 +102,44 @@ function chainsOf(model: Model, port: PortItem, options: PortOptions, streams: S
   if (port.protocol === "tcp") {
     return [filterChain({ name: "tcp", serverNames: [], tls: false, filter: streams.tcpFilter() })];
   }
-  const chains = streams.tlsChains();
+  const chains = streams.tlsChains(options.isUsable);
   const patterns = chains.map(({ pattern }) => pattern);
   const manager = portHttpManager(port, options);
+  const all = model.httpAt(port.id, "");
+  // Then the chain for all names shows that listener's certificates, and the others cannot use it.
+  const allYields = all !== undefined && model.yields(all);
   const own = [...model.httpListeners(port.id)]
-    .filter((listener) => needsChain(listener, patterns))
+    .filter(({ hostname }) => hostname !== "")
+    .filter((each) => allYields || needsChain(each, patterns) || model.yields(each))
     .sort(byId);
-  return [
-    ...(patterns.includes("")
-      ? []
-      : [
-          filterChain({
-            name: "https",
-            serverNames: [],
-            tls: true,
-            transportSocket: httpsSocket(port, undefined),
-            filter: manager,
-          }),
-        ]),
-    ...chains.map(({ chain }) => chain),
-    ...own.map((listener) =>
-      filterChain({
-        name: listener.id,
-        serverNames: listener.hostname === "" ? [] : [listener.hostname],
-        tls: true,
-        transportSocket: httpsSocket(port, listener),
-        filter: manager,
+  const chain = (name: string, pattern: string, listener: ListenerItem | undefined): Message =>
+    filterChain({
+      name,
+      serverNames: pattern === "" ? [] : [pattern],
+      tls: true,
+      transportSocket: httpsSocket(port, listener, {
+        yields: listener !== undefined && model.yields(listener),
+        isUsable: options.isUsable,
       }),
-    ),
+      filter: manager,
+    });
+  return [
+    ...(patterns.includes("") ? [] : [chain("https", "", all)]),
+    ...chains.map((each) => each.chain),
+    ...own.map((listener) => chain(listener.id, listener.hostname, listener)),
   ];
 }
 
-/** A listener for every name cannot have a chain beside the shared one: it keeps the port's settings. */
 function needsChain({ hostname, tls }: ListenerItem, patterns: readonly string[]): boolean {
-  if (hostname === "") return false;
   if (patterns.some((pattern) => covers(pattern, hostname))) return true;
   return tls?.minVersion !== undefined || tls?.maxVersion !== undefined || tls?.alpn !== undefined;
 }
 
-function httpsSocket(port: PortItem, listener: ListenerItem | undefined): Message {
+function httpsSocket(
+  port: PortItem,
+  listener: ListenerItem | undefined,
+  how: { readonly yields: boolean; readonly isUsable: (certificate: ItemId) => boolean },
+): Message {
   const { clientValidation } = port;
   const clients: DownstreamTlsShape["clients"] =
     clientValidation === undefined
@@ -138,8 +148,9 @@ function httpsSocket(port: PortItem, listener: ListenerItem | undefined): Messag
           required: clientValidation.mode === "AllowValidOnly",
           authorities: clientValidation.authorities.join("\n"),
         };
+  const secrets = (listener?.tls?.certificates ?? []).filter(how.isUsable).map(certificateName);
   return downstreamTls({
-    certificates: { bySni: { withoutName: WITHOUT_NAME } },
+    certificates: how.yields && secrets.length > 0 ? { secrets } : { bySni: { withoutName: WITHOUT_NAME } },
     alpn: listener?.tls?.alpn ?? DEFAULT_ALPN,
     minVersion: listener?.tls?.minVersion,
     maxVersion: listener?.tls?.maxVersion,
@@ -151,6 +162,7 @@ function httpsSocket(port: PortItem, listener: ListenerItem | undefined): Messag
 class Streams {
   readonly clusters: Set<string> = new Set();
   readonly backends: Set<string> = new Set();
+  readonly #own: string[] = [];
   readonly #model: Model;
   readonly #port: PortItem;
 
@@ -160,27 +172,30 @@ class Streams {
   }
 
   needs(): readonly Reference[] {
-    return [...this.clusters].flatMap((name): Reference[] => [
+    return [...this.clusters, ...this.#own].flatMap((name): Reference[] => [
       { kind: "cluster", name },
       { kind: "endpoints", name },
     ]);
   }
 
   /** Every name that belongs to a TLS listener has a chain; one without a route closes. */
-  tlsChains(): readonly { readonly pattern: string; readonly chain: Message }[] {
+  tlsChains(
+    isUsable: (certificate: ItemId) => boolean,
+  ): readonly { readonly pattern: string; readonly chain: Message }[] {
     const chains: { readonly pattern: string; readonly chain: Message }[] = [];
     for (const listener of [...this.#model.streamListeners(this.#port.id)].sort(byId)) {
       const patterns = new Set([listener.hostname]);
       for (const { hostname } of this.#model.hosts(listener.id)) {
         if (this.#model.owner(this.#port.id, hostname)?.id === listener.id) patterns.add(hostname);
       }
+      const { socket, closes } = terminating(listener, isUsable);
       for (const pattern of [...patterns].sort()) {
         const chain = filterChain({
           name: `${listener.id} ${pattern}`,
           serverNames: pattern === "" ? [] : [pattern],
           tls: true,
-          transportSocket: terminating(listener),
-          filter: this.#filter(this.#ruleOf(listener, pattern)),
+          transportSocket: socket,
+          filter: this.#filter(closes ? undefined : this.#ruleOf(listener, pattern)),
         });
         chains.push({ pattern, chain });
       }
@@ -192,9 +207,26 @@ class Streams {
     return this.#filter(this.#onlyRule());
   }
 
-  udpCluster(): string {
-    const [first] = this.#targets(this.#onlyRule());
-    return first?.name ?? NOWHERE;
+  /** Datagrams are shared out by a cluster with a part for each backend, since Envoy has no other weights for them. */
+  udpCluster(): { readonly name: string; readonly own: readonly Resource[] } {
+    const targets = this.#targets(this.#onlyRule());
+    const [first] = targets;
+    if (first === undefined || targets.length === 1) return { name: first?.name ?? NOWHERE, own: [] };
+    const name = `${this.#port.id}#udp`;
+    const localities = targets.map((target, index) => ({
+      name: String(index),
+      weight: target.weight,
+      endpoints: servableEndpoints(this.#model.get("backend", target.name)?.endpoints ?? DISCARD),
+    }));
+    const content = cluster({ name, service: name, http: "1", connectTimeoutMs: 1_000, weighted: true });
+    this.#own.push(name);
+    return {
+      name,
+      own: [
+        resource("cluster", name, content),
+        resource("endpoints", name, loadAssignment(name, localities)),
+      ],
+    };
   }
 
   #onlyRule(): Rule | undefined {
@@ -232,14 +264,22 @@ class Streams {
   }
 }
 
-function terminating({ tls }: ListenerItem): Message | undefined {
-  if (tls?.mode !== "Terminate") return undefined;
-  return downstreamTls({
-    certificates: { secrets: tls.certificates.map(certificateName) },
-    alpn: tls.alpn ?? [],
-    minVersion: tls.minVersion,
-    maxVersion: tls.maxVersion,
-  });
+/** Envoy opens nothing before it has all certificates that a listener names: it must never be told to wait for one that will not come. */
+function terminating({ tls }: ListenerItem, isUsable: (certificate: ItemId) => boolean): Terminating {
+  if (tls?.mode !== "Terminate") return { closes: false };
+  const secrets = tls.certificates.filter(isUsable).map(certificateName);
+  if (secrets.length === 0) return { closes: true };
+  const { minVersion, maxVersion, alpn = [] } = tls;
+  return {
+    closes: false,
+    socket: downstreamTls({ certificates: { secrets }, alpn, minVersion, maxVersion }),
+  };
+}
+
+interface Terminating {
+  readonly socket?: Message;
+  /** Without a certificate nobody is let in. */
+  readonly closes: boolean;
 }
 
 function byId(a: { readonly id: string }, b: { readonly id: string }): number {

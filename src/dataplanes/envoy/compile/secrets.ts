@@ -7,7 +7,7 @@
 import { rootCertificates } from "node:tls";
 import { normalizeName } from "../../../matching/authority.ts";
 import type { CertificateItem } from "../../../plan/certificate.ts";
-import { compareSpecificity, matchesName } from "../../../plan/hostname.ts";
+import { matchesName } from "../../../plan/hostname.ts";
 import type { ItemId, ListenerItem, PortItem } from "../../../plan/plan.ts";
 import { type Resource, resource } from "../ads/resource.ts";
 import type { SecretFinder } from "../ads/resource-store.ts";
@@ -67,8 +67,9 @@ export class Secrets implements SecretFinder {
     let best: ListenerItem | undefined;
     for (const port of this.#tlsPorts()) {
       const listener = this.#model.listenerFor(port.id, wanted);
-      if (listener?.protocol !== "HTTPS") continue;
-      if (best === undefined || compareSpecificity(listener.hostname, best.hostname) < 0) best = listener;
+      if (listener?.protocol !== "HTTPS" || this.#model.yields(listener)) continue;
+      best = listener;
+      break;
     }
     const usable = best?.tls?.certificates.filter((id) => this.#isUsable(id)) ?? [];
     return usable.find((id) => wanted !== undefined && this.#carries(id, wanted)) ?? usable[0];

@@ -1,0 +1,109 @@
+/** What Envoy is told, without an Envoy: rewriting must come to what the matching code says, and bytes to what was meant. */
+
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { headerChanges } from "../../src/dataplanes/envoy/compile/header-edits.ts";
+import { pathSubstitution } from "../../src/dataplanes/envoy/compile/path-edits.ts";
+import { FrameReader, frame } from "../../src/dataplanes/envoy/wire/grpc-frames.ts";
+import {
+  explicitText,
+  flag,
+  message,
+  nested,
+  read,
+  text,
+  texts,
+  uint,
+} from "../../src/dataplanes/envoy/wire/protobuf.ts";
+import { isUnderPrefix } from "../../src/matching/request-match.ts";
+import { editPath } from "../../src/matching/rewrite.ts";
+import type { PathEdit, PathMatch } from "../../src/plan/rule.ts";
+
+const element = fc.stringMatching(/^[a-z.+()$\\]{0,3}$/);
+const path = fc.array(element, { maxLength: 4 }).map((elements) => `/${elements.join("/")}`);
+
+describe("paths", () => {
+  test("a substitution does what editPath does", () => {
+    fc.assert(
+      fc.property(path, path, path, fc.constantFrom("full", "prefix"), (prefix, rest, value, type) => {
+        const matched: PathMatch = { type: "prefix", value: prefix };
+        const request = prefix.endsWith("/") ? prefix + rest.slice(1) : prefix + (rest === "/" ? "" : rest);
+        fc.pre(isUnderPrefix(request, prefix));
+        const edit: PathEdit = { type, value };
+        const found = pathSubstitution(edit, matched);
+        // RE2's replacement knows backslashes only, JavaScript's dollars only.
+        const replacement = found?.replacement.replaceAll("\\\\", "\\").replaceAll("$", "$$$$") ?? "";
+        const result =
+          found === undefined ? request : request.replace(new RegExp(found.pattern), replacement);
+        expect(result).toBe(editPath(request, edit, matched));
+      }),
+    );
+  });
+});
+
+describe("headers", () => {
+  test("edits of a rule and of its backend come to one outcome per name", () => {
+    const { changes, host } = headerChanges(
+      [
+        { op: "set", name: "a", value: "1" },
+        { op: "add", name: "b", value: "100%" },
+        { op: "set", name: "host", value: "rule.example" },
+      ],
+      [
+        { op: "remove", name: "a" },
+        { op: "add", name: "b", value: "2" },
+        { op: "set", name: "content-length", value: "0" },
+      ],
+    );
+    expect(host).toBe("rule.example");
+    expect(changes?.remove).toEqual(["a"]);
+    const options = changes?.options.map((bytes) => {
+      const option = read(bytes);
+      return [option.message(1)?.text(1), option.message(1)?.text(2), option.uint(3)];
+    });
+    expect(options).toEqual([
+      ["b", "100%%", 0],
+      ["b", "2", 0],
+    ]);
+  });
+});
+
+describe("the wire", () => {
+  test("what is written can be read", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.array(fc.string()), fc.nat(), fc.boolean(), (one, many, number, yes) => {
+        const bytes = message(
+          text(1, one),
+          texts(2, many),
+          nested(3, message(uint(1, number), flag(2, yes))),
+          explicitText(4, ""),
+        );
+        const reader = read(bytes);
+        expect(reader.text(1)).toBe(one.toWellFormed());
+        expect(reader.texts(2)).toEqual(many.map((each) => each.toWellFormed()));
+        expect(reader.message(3)?.uint(1)).toBe(number);
+        expect(reader.message(3)?.uint(2)).toBe(yes ? 1 : 0);
+        expect(reader.texts(4)).toEqual([""]);
+      }),
+    );
+  });
+
+  test("messages are whole whatever the chunks, and too long or broken ones are refused", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 5 }),
+        fc.integer({ min: 1, max: 17 }),
+        (messages, size) => {
+          const bytes = Buffer.concat(messages.map(frame));
+          const reader = new FrameReader(1000);
+          const got: Buffer[] = [];
+          for (let at = 0; at < bytes.length; at += size)
+            got.push(...reader.push(bytes.subarray(at, at + size)));
+          expect(got.map((each) => [...each])).toEqual(messages.map((each) => [...each]));
+        },
+      ),
+    );
+    expect(() => new FrameReader(3).push(frame(Buffer.alloc(4)))).toThrow(RangeError);
+    expect(() => read(Buffer.from([0x0a, 5, 1]))).toThrow(RangeError);
+  });
+});
