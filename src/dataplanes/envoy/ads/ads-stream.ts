@@ -114,7 +114,7 @@ export class AdsStream implements StoreWatcher {
     subscription.subscribe(request.subscribe, request.initialVersions);
     subscription.unsubscribe(request.unsubscribe);
     if (kind === "secret") this.#borrow(request);
-    if (!this.#isPending(kind)) this.#release(kind, ALL);
+    if (kind === "scope" && !this.#isPending(kind)) this.#release(kind, ALL);
     this.#schedule();
   }
 
@@ -176,7 +176,7 @@ export class AdsStream implements StoreWatcher {
         ...(problem === undefined ? {} : { problem }),
       });
     }
-    if (!this.#isPending(sent.kind)) this.#release(sent.kind, ALL);
+    if (sent.kind === "scope" && !this.#isPending(sent.kind)) this.#release(sent.kind, ALL);
   }
 
   #schedule(): void {
