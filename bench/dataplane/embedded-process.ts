@@ -30,7 +30,6 @@ const plane = createEmbeddedDataPlane({
   onRequestEnd: (record) => metrics.countRequest(record),
 });
 const delays = monitorEventLoopDelay({ resolution: 1 });
-delays.enable();
 
 const began = performance.now();
 plane.apply({ upserts: planOf(world), removes: [] });
@@ -46,14 +45,19 @@ plane.onReport((reports) => {
 let churning: NodeJS.Timeout | undefined;
 
 process.on("message", (message: ToEmbedded) => {
-  if (message.type === "reset") delays.reset();
-  else if (message.type === "churn") churn(message.everyMs);
+  if (message.type === "reset") {
+    delays.enable();
+    delays.reset();
+  } else if (message.type === "churn") churn(message.everyMs);
   else {
+    delays.disable();
     const [median, p99, max] = [delays.percentile(50), delays.percentile(99), delays.max];
     process.send?.({ median: median / 1e6, p99: p99 / 1e6, max: max / 1e6 } satisfies Pauses);
   }
 });
 process.once("disconnect", () => process.exit());
+// An orderly exit, so that a profile is written.
+process.once("SIGTERM", () => process.exit());
 
 function churn(everyMs: number): void {
   clearInterval(churning);
