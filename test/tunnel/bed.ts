@@ -22,8 +22,6 @@ import { EdgeDouble } from "./edge-double.ts";
 import { closedPair } from "./free-ports.ts";
 
 const CONNECTOR = fileURLToPath(new URL("connector-double.ts", import.meta.url));
-/** Real cloudflared, where there is one. */
-export const CLOUDFLARED: string | undefined = process.env["CLOUDFLARED"] || undefined;
 
 export interface BedOptions {
   readonly token?: (api: ApiDouble) => string;

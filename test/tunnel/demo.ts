@@ -15,6 +15,7 @@ import { fileURLToPath } from "node:url";
 import { ApiDouble } from "./api-double.ts";
 import { EdgeDouble } from "./edge-double.ts";
 import { closedPair } from "./free-ports.ts";
+import { REAL_CLOUDFLARED } from "./real-cloudflared.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const CONNECTOR = join(ROOT, "test/tunnel/connector-double.ts");
@@ -43,9 +44,9 @@ async function demonstrate(): Promise<number> {
   writeFileSync(join(folder, "edge-ca.pem"), edge.ca.cert);
   say(`edge double       ${edge.address} for connectors, ${edge.frontUrl} for visitors`);
   const manifests = await startBackends();
-  const cloudflared = process.env["CLOUDFLARED"] || connectorProgram();
+  const cloudflared = connectorProgram();
   say(
-    `connector         ${process.env["CLOUDFLARED"] ? "real cloudflared" : "our double (CLOUDFLARED names no real one)"}`,
+    `connector         ${REAL_CLOUDFLARED ? "real cloudflared" : "our double (CLOUDFLARED names no real one)"}`,
   );
   const log = await startMergeway({ api, edge, manifests, cloudflared });
 
@@ -120,8 +121,10 @@ async function startBackends(): Promise<string> {
 
 /** A program like cloudflared, as `--cloudflared` wants one. */
 function connectorProgram(): string {
+  const command = REAL_CLOUDFLARED ?? [process.execPath, CONNECTOR];
+  const quoted = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
   const program = join(folder, "connector");
-  writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${CONNECTOR}' "$@"\n`);
+  writeFileSync(program, `#!/bin/sh\nexec ${quoted} "$@"\n`);
   chmodSync(program, 0o755);
   return program;
 }

@@ -1,7 +1,8 @@
 /** A request's whole way: edge → tunnel → listener of a ListenerSet → backend. */
 import { afterEach, expect, test } from "vitest";
-import { Bed, CLOUDFLARED } from "./bed.ts";
+import { Bed } from "./bed.ts";
 import { gateway, httpRoute, listenerSet } from "./manifests.ts";
+import { REAL_CLOUDFLARED } from "./real-cloudflared.ts";
 
 let bed: Bed | undefined;
 afterEach(async () => {
@@ -40,10 +41,10 @@ test("two tenants behind one tunnel, the connector double in cloudflared's place
   ]);
 });
 
-test.skipIf(CLOUDFLARED === undefined)(
+test.skipIf(REAL_CLOUDFLARED === undefined)(
   "two tenants behind one tunnel, with real cloudflared (skipped where CLOUDFLARED names none)",
   async () => {
-    bed = await Bed.start({ cloudflared: [CLOUDFLARED ?? ""], connections: 1 });
+    bed = await Bed.start({ cloudflared: REAL_CLOUDFLARED ?? [], connections: 1 });
     await serveTenants(bed);
     const { id } = bed.tunnel();
     const answer = await bed.edge.fetch(id, { host: "a.example.com", path: "/hello" });

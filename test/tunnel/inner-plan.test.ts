@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { InnerPlan } from "../../src/dataplanes/tunnel/inner-plan.ts";
 import { RoutingTable } from "../../src/matching/routing-table.ts";
 import type { ListenerItem, PlanDelta, PlanItem } from "../../src/plan/plan.ts";
+import type { Rule } from "../../src/plan/rule.ts";
 import { ASKED, GATEWAY, NAMES, plans } from "./random-plans.ts";
 import { expectedAnswer } from "./reference-reading.ts";
 
@@ -89,6 +90,44 @@ test("nothing of the inner plan is TLS, and all of it is on one port", () => {
       }
     }),
   );
+});
+
+test("a listener that changes its protocol has its redirects to https read anew", () => {
+  const ports = [
+    { type: "port", id: "port-80", gateway: GATEWAY, transport: "tcp", port: 80, protocol: "http" },
+    { type: "port", id: "port-443", gateway: GATEWAY, transport: "tcp", port: 443, protocol: "tls" },
+  ] as const;
+  const http: ListenerItem = {
+    type: "listener",
+    id: "listener-1",
+    gateway: GATEWAY,
+    port: "port-80",
+    owner: { kind: "ListenerSet", namespace: "team", name: "own" },
+    section: "web",
+    hostname: "a.com",
+    protocol: "HTTP",
+  };
+  const redirect: Rule = {
+    origin: { kind: "HTTPRoute", namespace: "team", name: "r", rule: 0, match: 0 },
+    match: { headers: [], query: [] },
+    action: { type: "redirect", scheme: "https", statusCode: 301, filters: {} },
+  };
+  const host: PlanItem = {
+    type: "host",
+    id: "host",
+    gateway: GATEWAY,
+    listener: http.id,
+    hostname: "a.com",
+    rules: [redirect],
+  };
+  const matched = ({ delta }: { delta: PlanDelta }): unknown =>
+    delta.upserts.flatMap((item) =>
+      item.type === "host" ? item.rules.map(({ match }) => match.headers.length) : [],
+    );
+  const plan = new InnerPlan(() => 8880);
+  expect(matched(plan.apply({ upserts: [...ports, http, host], removes: [] }))).toEqual([1]);
+  const https = { ...http, port: "port-443", protocol: "HTTPS" } as const;
+  expect(matched(plan.apply({ upserts: [https], removes: [] }))).toEqual([0]);
 });
 
 test("one tenant among thousands costs what the tenant costs", () => {
