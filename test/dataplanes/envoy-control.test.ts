@@ -250,6 +250,7 @@ describe("an Envoy and its controller", () => {
     const before = envoy.process(gateway)?.pid;
     if (before === undefined) throw new Error("no process");
     process.kill(before, "SIGKILL");
+    await plane.until(() => plane.report("t")?.state === "rejected");
     await expect.poll(() => envoy.process(gateway)?.pid ?? before, { timeout: 10_000 }).not.toBe(before);
     const served = (): Promise<number> =>
       ask(plane.at(80), { host: "t.example" }).then(
@@ -257,6 +258,7 @@ describe("an Envoy and its controller", () => {
         () => 0,
       );
     await expect.poll(served, { timeout: 10_000 }).toBe(200);
+    await plane.until(() => plane.report("t")?.state === "programmed");
   });
 
   test("names that clients make up are let go of, and open connections do not notice", async () => {

@@ -64,6 +64,7 @@ export class EnvoyDataPlane implements DataPlane {
   readonly #ready: Promise<unknown>;
   readonly #timers: Set<NodeJS.Timeout> = new Set();
   #handler: ((reports: readonly ItemReport[]) => void) | undefined;
+  #started = 0;
   #closed: Promise<void> | undefined;
 
   constructor(options: EnvoyOptions) {
@@ -186,10 +187,11 @@ export class EnvoyDataPlane implements DataPlane {
   #supervise(gateway: string): void {
     const { supervise, onRequestEnd, onLog = () => {} } = this.#options;
     if (supervise === undefined || this.#directory === undefined || this.#processes.has(gateway)) return;
+    const name = `envoy-${this.#started++}`;
     const process = new EnvoyProcess({
       binary: supervise.binary,
       directory: this.#directory,
-      name: `envoy-${this.#processes.size}-${Date.now().toString(36)}`,
+      name,
       gateway,
       serverPath: join(this.#directory, "ads"),
       concurrency: supervise.concurrency,
@@ -201,7 +203,10 @@ export class EnvoyDataPlane implements DataPlane {
         if (record !== undefined) onRequestEnd?.(record);
       },
       onLog,
-      onExit: onLog,
+      onExit: (problem) => {
+        onLog(problem);
+        this.#gateways.get(gateway)?.fates.unserved(name, problem);
+      },
     });
     this.#processes.set(gateway, process);
   }
@@ -212,11 +217,14 @@ export class EnvoyDataPlane implements DataPlane {
       storeOf: (gateway) => this.#config(gateway).store,
       limits: { ...defaultStreamLimits, ...this.#options.limits },
       onAnswer: (replica, answer) => this.#onAnswer(replica, answer),
-      onReplicas: () => {},
+      onLeft: ({ gateway, node }) => {
+        // The stream of a supervised one may break; whether it serves, its process says.
+        if (!this.#processes.has(gateway)) this.#gateways.get(gateway)?.fates.replicaLeft(node.id);
+      },
     });
   }
 
-  #onAnswer({ gateway, stream }: Replica, answer: Answer): void {
+  #onAnswer({ gateway, stream, node }: Replica, answer: Answer): void {
     const config = this.#gateways.get(gateway);
     if (config === undefined) return;
     const { kind, name, problem } = answer;
@@ -224,8 +232,8 @@ export class EnvoyDataPlane implements DataPlane {
     const port = kind === "listener" && problem === undefined ? config.tcpPort(name) : undefined;
     // Envoy answers before its threads listen.
     if (port !== undefined && this.#processes.has(gateway))
-      void isOpen(port).then(() => config.answered(answer));
-    else config.answered(answer);
+      void isOpen(port).then(() => config.answered(node.id, answer));
+    else config.answered(node.id, answer);
     if (kind === "listener" && problem !== undefined) {
       // Whoever has the port may let go of it.
       const timer = setTimeout(() => {

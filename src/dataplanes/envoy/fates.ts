@@ -18,19 +18,19 @@ import { isHttp, type Model } from "./compile/model.ts";
 const CERTIFICATES_PER_TURN = 16;
 const TABLE = "";
 
-interface PortFate {
-  /** Undefined: not answered for yet. */
-  readonly problem?: string | undefined;
-}
+/** What each Envoy said, by its name. */
+type Verdicts = Map<string, string | undefined>;
 
 interface ListenerFate {
+  /** Scopes that no Envoy has answered for. */
   readonly pending: Set<string>;
-  readonly refused: Map<string, string>;
+  /** By scope, then by Envoy. */
+  readonly refused: Map<string, Map<string, string>>;
 }
 
 export class Fates {
   readonly #model: Model;
-  readonly #ports: Map<ItemId, PortFate> = new Map();
+  readonly #ports: Map<ItemId, Verdicts> = new Map();
   readonly #listeners: Map<ItemId, ListenerFate> = new Map();
   /** Which listener a scope belongs to. */
   readonly #scopes: Map<string, ItemId> = new Map();
@@ -101,36 +101,64 @@ export class Fates {
 
   /** No Envoy needs to be asked. */
   portImpossible(port: ItemId, problem: string): void {
-    this.#ports.set(port, { problem });
+    this.#ports.set(port, new Map([["", problem]]));
+  }
+
+  /** An Envoy has gone. What it served, others serve, or it will again; of what it refused nothing is known any more. */
+  replicaLeft(replica: string): void {
+    for (const [port, verdicts] of this.#ports) {
+      if (verdicts.get(replica) === undefined) continue;
+      verdicts.delete(replica);
+      this.#portTouched(port);
+    }
+    for (const [listener, { refused }] of this.#listeners) {
+      if (refused.size === 0) continue;
+      for (const scope of refused.keys()) cleared(refused, scope, replica);
+      this.#change(listener);
+    }
+    this.#schedule();
+  }
+
+  /** The only Envoy there is does not run: nothing is served until it has answered again. */
+  unserved(replica: string, problem: string): void {
+    for (const { id } of this.#model.ports()) {
+      const verdicts = this.#ports.get(id) ?? new Map<string, string | undefined>();
+      this.#ports.set(id, verdicts.set(replica, problem));
+      this.#portTouched(id);
+    }
+    this.#schedule();
   }
 
   /** The answer of an Envoy for the current version of a resource. */
-  answered({ kind, name, problem }: Answer): void {
+  answered(replica: string, { kind, name, problem }: Answer): void {
     if (kind === "listener") {
-      // What an Envoy has taken stays taken when another has trouble with it, but the trouble is told.
-      this.#ports.set(name, {
-        problem: problem === undefined ? undefined : this.#portProblem(name, problem),
-      });
+      const verdicts = this.#ports.get(name) ?? new Map<string, string | undefined>();
+      this.#ports.set(name, verdicts);
+      verdicts.set(replica, problem === undefined ? undefined : this.#portProblem(name, problem));
       this.#portTouched(name);
     } else if (kind === "scope") {
       const listener = this.#scopes.get(name);
       if (listener === undefined) return;
-      const fate = this.#listener(listener);
-      fate.pending.delete(name);
-      if (problem === undefined) fate.refused.delete(name);
-      else fate.refused.set(name, readable(problem));
+      this.#settle(this.#listener(listener), name, replica, problem);
       this.#change(listener);
     } else if (kind === "extension") {
       for (const listener of this.#awaitTable) {
-        const fate = this.#listener(listener);
-        fate.pending.delete(TABLE);
-        if (problem === undefined) fate.refused.delete(TABLE);
-        else fate.refused.set(TABLE, problem);
+        this.#settle(this.#listener(listener), TABLE, replica, problem);
         this.#change(listener);
       }
       this.#awaitTable.clear();
     }
     this.#schedule();
+  }
+
+  #settle(fate: ListenerFate, scope: string, replica: string, problem: string | undefined): void {
+    fate.pending.delete(scope);
+    if (problem === undefined) {
+      cleared(fate.refused, scope, replica);
+      return;
+    }
+    const said = fate.refused.get(scope) ?? new Map<string, string>();
+    fate.refused.set(scope, said.set(replica, readable(problem)));
   }
 
   /** It is another one now, or none. */
@@ -226,8 +254,10 @@ export class Fates {
     const item = this.#model.item(id);
     switch (item?.type) {
       case "port": {
-        const fate = this.#ports.get(id);
-        return fate === undefined ? undefined : reportFor(id, "PortUnavailable", fate.problem);
+        const verdicts = this.#ports.get(id);
+        return verdicts === undefined || verdicts.size === 0
+          ? undefined
+          : reportFor(id, "PortUnavailable", problemOf(verdicts));
       }
       case "certificate": {
         const known = this.#knownProblem(id);
@@ -242,9 +272,10 @@ export class Fates {
 
   #listenerReport(listener: ListenerItem): ItemReport | undefined {
     const { id, port, tls } = listener;
-    const portFate = this.#ports.get(port);
-    if (portFate === undefined) return undefined;
-    if (portFate.problem !== undefined) return reportFor(id, "PortUnavailable", portFate.problem);
+    const verdicts = this.#ports.get(port);
+    if (verdicts === undefined || verdicts.size === 0) return undefined;
+    const portProblem = problemOf(verdicts);
+    if (portProblem !== undefined) return reportFor(id, "PortUnavailable", portProblem);
     if (tls?.mode === "Terminate") {
       const problems = tls.certificates.map((certificate) => this.#knownProblem(certificate));
       if (
@@ -262,8 +293,20 @@ export class Fates {
     const fate = this.#listeners.get(id);
     if (fate === undefined || fate.pending.size > 0) return undefined;
     const [refusal] = fate.refused.values();
-    return reportFor(id, "Refused", refusal);
+    return reportFor(id, "Refused", refusal === undefined ? undefined : problemOf(refusal));
   }
+}
+
+/** Rejected as soon as one Envoy rejects, programmed as soon as one serves. */
+function problemOf(verdicts: ReadonlyMap<string, string | undefined>): string | undefined {
+  for (const problem of verdicts.values()) if (problem !== undefined) return problem;
+  return undefined;
+}
+
+function cleared(refused: Map<string, Map<string, string>>, scope: string, replica: string): void {
+  const said = refused.get(scope);
+  said?.delete(replica);
+  if (said?.size === 0) refused.delete(scope);
 }
 
 const LONGEST_MESSAGE = 400;

@@ -88,10 +88,10 @@ export class GatewayConfig {
   }
 
   /** An Envoy's answer; what it says of versions that are no longer current is of no interest. */
-  answered(answer: Answer): void {
+  answered(replica: string, answer: Answer): void {
     const { kind, name, version, problem } = answer;
     if (this.store.get(kind, name)?.version !== version) return;
-    if (kind !== "secret") this.fates.answered(answer);
+    if (kind !== "secret") this.fates.answered(replica, answer);
     else if (problem !== undefined) {
       const certificate = this.#secrets.certificateOf(name);
       if (certificate !== undefined) this.fates.certificateRefused(certificate);

@@ -34,7 +34,7 @@ export interface AdsServerOptions {
   readonly storeOf: (gateway: string) => ResourceStore;
   readonly limits: StreamLimits;
   readonly onAnswer: (replica: Replica, answer: Answer) => void;
-  readonly onReplicas: () => void;
+  readonly onLeft: (replica: Replica) => void;
 }
 
 export class AdsServer {
@@ -116,7 +116,7 @@ export class AdsServer {
       if (replica === undefined) return;
       replica.stream.close();
       this.#replicas.delete(replica);
-      this.#options.onReplicas();
+      this.#options.onLeft(replica);
     });
   }
 
@@ -135,7 +135,6 @@ export class AdsServer {
       }),
     };
     this.#replicas.add(replica);
-    this.#options.onReplicas();
     return replica;
   }
 }

@@ -74,6 +74,8 @@ export class EnvoyProcess {
       { stdio: ["ignore", "pipe", "pipe"] },
     );
     this.#child = child;
+    const orphaned = (): void => void child.kill("SIGKILL");
+    process.once("exit", orphaned);
     createInterface({ input: child.stdout }).on("line", onLine);
     createInterface({ input: child.stderr }).on("line", onLog);
     let problem: string | undefined;
@@ -82,6 +84,7 @@ export class EnvoyProcess {
       child.emit("exit", null, null);
     });
     child.once("exit", (code, signal) => {
+      process.off("exit", orphaned);
       this.#child = undefined;
       if (this.#closing) return;
       this.#options.onExit(problem ?? `Envoy ended with ${signal ?? `code ${code}`}`);
