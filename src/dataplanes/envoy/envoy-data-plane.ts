@@ -61,7 +61,8 @@ export class EnvoyDataPlane implements DataPlane {
   readonly #processes: Map<string, EnvoyProcess> = new Map();
   readonly #servers: readonly AdsServer[];
   readonly #directory: string | undefined;
-  readonly #ready: Promise<unknown>;
+  /** Envoys can connect; fails when the server cannot listen. */
+  readonly ready: Promise<unknown>;
   readonly #timers: Set<NodeJS.Timeout> = new Set();
   #handler: ((reports: readonly ItemReport[]) => void) | undefined;
   #started = 0;
@@ -80,7 +81,8 @@ export class EnvoyDataPlane implements DataPlane {
       servers.push({ server: this.#server(options.serve.gatewayOf), listen: options.serve.listen });
     }
     this.#servers = servers.map(({ server }) => server);
-    this.#ready = Promise.all(servers.map(({ server, listen }) => server.listen(listen)));
+    this.ready = Promise.all(servers.map(({ server, listen }) => server.listen(listen)));
+    this.ready.catch((error) => options.onLog?.(`the server of Envoys cannot listen: ${error}`));
     options.signal?.addEventListener("abort", () => void this.close({ graceMs: 0 }), { once: true });
   }
 
@@ -133,7 +135,7 @@ export class EnvoyDataPlane implements DataPlane {
   async #close(graceMs: number): Promise<void> {
     for (const timer of this.#timers) clearTimeout(timer);
     await Promise.all([...this.#processes.values()].map((process) => process.close(graceMs)));
-    await this.#ready.catch(() => undefined);
+    await this.ready.catch(() => undefined);
     await Promise.all(this.#servers.map((server) => server.close()));
     for (const config of this.#gateways.values()) config.close();
     if (this.#directory !== undefined) rmSync(this.#directory, { recursive: true, force: true });

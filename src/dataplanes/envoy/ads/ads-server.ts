@@ -10,6 +10,7 @@ import type { ResourceStore } from "./resource-store.ts";
 
 const METHOD = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 const LARGEST_REQUEST = 64 * 1024 * 1024;
+const SESSION_MEGABYTES = 1024;
 const UNAUTHENTICATED = 16;
 const UNIMPLEMENTED = 12;
 const INVALID_ARGUMENT = 3;
@@ -45,7 +46,11 @@ export class AdsServer {
 
   constructor(options: AdsServerOptions) {
     this.#options = options;
-    this.#server = createServer({ settings: { initialWindowSize: 1024 * 1024 } });
+    this.#server = createServer({
+      settings: { initialWindowSize: 1024 * 1024 },
+      // The first answer for scopes holds all of them.
+      maxSessionMemory: SESSION_MEGABYTES,
+    });
     this.#server.on("session", (session) => {
       this.#sessions.add(session);
       session.on("close", () => this.#sessions.delete(session)).on("error", () => {});

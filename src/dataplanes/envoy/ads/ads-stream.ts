@@ -103,7 +103,7 @@ export class AdsStream implements StoreWatcher {
     const kind = kindOf(request.typeUrl);
     if (kind === undefined) return;
     let subscription = this.#subscriptions.get(kind);
-    if (subscription === undefined) {
+    if (subscription === undefined || (!subscription.wildcard && request.subscribe.includes(ALL))) {
       subscription = new Subscription(kind);
       this.#subscriptions.set(kind, subscription);
       subscription.begin(request, this.#options.store);
