@@ -22,6 +22,8 @@ export class H2Exchange implements Exchange {
   readonly #stream: ServerHttp2Stream;
   #requestTrailers: HeaderFields | undefined;
   #responseTrailers: HeaderFields | undefined;
+  /** Of the answer's body, when nothing can come after it. */
+  #lastByte: number | undefined;
 
   constructor(
     connection: Connection,
@@ -81,15 +83,22 @@ export class H2Exchange implements Exchange {
     if (this.#stream.destroyed || this.#stream.headersSent) return;
     const head = headers.toObject();
     head[":status"] = String(status);
-    this.#stream.respond(head, { endStream: !hasBody, waitForTrailers: hasBody });
+    const waitForTrailers = hasBody && this.#mayHaveTrailers(headers);
+    this.#stream.respond(head, { endStream: !hasBody, waitForTrailers });
     this.status = status;
-    if (hasBody) this.#stream.once("wantTrailers", () => this.#sendTrailers());
+    if (waitForTrailers) this.#stream.once("wantTrailers", () => this.#sendTrailers());
+    else if (hasBody) this.#lastByte = Number(headers.get("content-length"));
     else this.#dropRest();
   }
 
+  /** The end goes out with the last byte where that is known: a frame less for nearly every answer. */
   write(chunk: Buffer): boolean {
     this.bytesSent += chunk.length;
-    return this.#stream.writable ? this.#stream.write(chunk) : true;
+    if (!this.#stream.writable) return true;
+    if (this.bytesSent !== this.#lastByte) return this.#stream.write(chunk);
+    this.#stream.end(chunk);
+    this.#dropRest();
+    return true;
   }
 
   onDrain(handler: () => void): void {
@@ -122,6 +131,11 @@ export class H2Exchange implements Exchange {
   onClose(handler: () => void): void {
     if (this.#stream.closed && this.#stream.destroyed) setImmediate(handler);
     else this.#stream.once("close", handler);
+  }
+
+  /** An answer of known length to a client that has not asked for trailers goes without (RFC 9110 6.5.1). */
+  #mayHaveTrailers(headers: HeaderFields): boolean {
+    return !headers.has("content-length") || this.headers.has("te");
   }
 
   #sendTrailers(): void {
