@@ -70,7 +70,7 @@ function parseCommand(command: Command, words: readonly string[]): Request {
     values[token.name] = readValue(command, { ...token, flag, before: values[token.name] });
   }
   for (const [name, flag] of Object.entries(command.flags)) values[name] ??= defaultOf(flag);
-  checkArguments(command, args, values);
+  checkArguments(command, args);
   return { type: "run", command, args, flags: values };
 }
 
@@ -156,11 +156,7 @@ function unknownFlag(command: Command, written: string): CannotRun {
   );
 }
 
-function checkArguments(
-  command: Command,
-  args: readonly string[],
-  values: Readonly<Record<string, unknown>>,
-): void {
+function checkArguments(command: Command, args: readonly string[]): void {
   const wanted = command.arguments[0];
   const usage = `\`mergeway ${command.name} --help\` shows how it is used.`;
   if (wanted === undefined || wanted.count === "one") {
@@ -170,11 +166,6 @@ function checkArguments(
   }
   if (wanted !== undefined && wanted.count !== "any" && args.length === 0) {
     throw misuse(command, `needs ${wanted.name}: ${wanted.help}`, usage);
-  }
-  for (const [name, flag] of Object.entries(command.flags)) {
-    if (flag.type === "list" && flag.required && (values[name] as readonly string[]).length === 0) {
-      throw misuse(command, `needs --${name} ${flag.value}: ${flag.help}`, usage);
-    }
   }
 }
 

@@ -40,7 +40,6 @@ export interface ChoiceFlag extends FlagBase {
 export interface ListFlag extends FlagBase {
   readonly type: "list";
   readonly value: string;
-  readonly required?: true;
 }
 
 export type Flag = SwitchFlag | TextFlag | NumberFlag | ChoiceFlag | ListFlag;

@@ -56,13 +56,8 @@ export function commandHelp(command: Command, { style }: Terminal): string {
 }
 
 export function usageLine(command: Command): string {
-  const required = Object.entries(command.flags).flatMap(([name, flag]) =>
-    flag.type === "list" && flag.required ? [`--${name} ${flag.value}…`] : [],
-  );
-  const optional = Object.keys(command.flags).length > required.length ? ["[FLAGS]"] : [];
-  return ["mergeway", command.name, ...command.arguments.map(argumentUsage), ...required, ...optional].join(
-    " ",
-  );
+  const flags = Object.keys(command.flags).length > 0 ? ["[FLAGS]"] : [];
+  return ["mergeway", command.name, ...command.arguments.map(argumentUsage), ...flags].join(" ");
 }
 
 function argumentUsage({ name, count }: Argument): string {

@@ -1,4 +1,4 @@
-/** A folder of YAML, computed once without serving: what the three questions are asked of. */
+/** A folder of YAML or a cluster, computed once without serving: what the three questions are asked of. */
 import type { Key } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
 import { embeddedFeatures } from "../dataplanes/embedded/features.ts";
@@ -7,11 +7,14 @@ import { RoutingTable } from "../matching/routing-table.ts";
 import type { DocumentError } from "../sources/files/document-error.ts";
 import { loadPaths } from "../sources/files/load-paths.ts";
 import type { LocatedResource } from "../sources/files/read-text.ts";
+import type { Asked, ClusterFlags } from "./cluster/cluster-flags.ts";
 import { CannotRun } from "./command.ts";
 import { standaloneSettings } from "./engine-settings.ts";
 import type { Terminal } from "./terminal.ts";
 
 export interface Workspace {
+  /** The objects come from a cluster: they have no place in a file, and a status of their own. */
+  readonly isLive: boolean;
   readonly files: readonly string[];
   readonly located: ReadonlyMap<Key, LocatedResource>;
   readonly resources: ReadonlyMap<Key, Resource>;
@@ -19,6 +22,12 @@ export interface Workspace {
   readonly warnings: readonly DocumentError[];
   readonly engine: Engine;
   readonly table: RoutingTable;
+}
+
+export async function openAsked(asked: Asked, signal: AbortSignal): Promise<Workspace> {
+  return asked.paths === undefined
+    ? await openCluster(asked.cluster, signal)
+    : await openWorkspace(asked.paths);
 }
 
 export async function openWorkspace(paths: readonly string[]): Promise<Workspace> {
@@ -31,16 +40,37 @@ export async function openWorkspace(paths: readonly string[]): Promise<Workspace
       "Name a folder with manifests, the files themselves, or - for standard input.",
     );
   }
-  const engine = new Engine(standaloneSettings({ features: embeddedFeatures, assumeProgrammed: true }));
-  engine.apply(Array.from(located, ([key, { resource }]) => ({ key, resource })));
+  const resources = new Map(Array.from(located, ([key, { resource }]) => [key, resource]));
+  return { isLive: false, files, located, errors, warnings, ...compute(resources, true) };
+}
+
+async function openCluster(flags: ClusterFlags, signal: AbortSignal): Promise<Workspace> {
+  const { readCluster } = await import("./cluster/read-cluster.ts");
+  const { resources, warnings, mayReadClasses } = await readCluster(flags, signal);
+  const start = { line: 1, column: 1 };
+  const located = new Map(
+    Array.from(resources, ([key, resource]) => [key, { resource, file: key, ...start, locate: () => start }]),
+  );
+  return { isLive: true, files: [], located, errors: [], warnings, ...compute(resources, !mayReadClasses) };
+}
+
+function compute(
+  resources: ReadonlyMap<Key, Resource>,
+  adoptUnknownClasses: boolean,
+): Pick<Workspace, "resources" | "engine" | "table"> {
+  const settings = standaloneSettings({ features: embeddedFeatures, assumeProgrammed: true });
+  const engine = new Engine({ ...settings, adoptUnknownClasses });
+  engine.apply(Array.from(resources, ([key, resource]) => ({ key, resource })));
   const table = new RoutingTable();
   table.apply({ upserts: [...engine.plan()], removes: [] });
-  const resources = new Map(Array.from(located, ([key, { resource }]) => [key, resource]));
-  return { files, located, resources, errors, warnings, engine, table };
+  return { resources, engine, table };
 }
 
 /** For commands whose own output is something else: what could not be read goes to the error stream. */
-export function tellErrors({ errors }: Workspace, err: Terminal): void {
+export function tellErrors({ isLive, errors, warnings }: Workspace, err: Terminal): void {
+  for (const { file, message, remedy } of isLive ? warnings : []) {
+    err.line(`${err.style("yellow", "warning:")} ${file}: ${message}. ${remedy}`);
+  }
   for (const { file, line, column, path, message } of errors) {
     const field = path === undefined ? "" : `${path}: `;
     err.line(`${err.style("red", "error:")} ${file}:${line}:${column}: ${field}${message}`);

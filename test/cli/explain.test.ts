@@ -114,12 +114,6 @@ describe("mergeway explain", () => {
     expect(stderr).toMatch(message);
     expect(stderr.trimEnd().split("\n").length).toBeGreaterThan(1);
   });
-
-  test("needs manifests", async () => {
-    const { code, stderr } = await mergeway(["explain", "http://a/"]);
-    expect(code).toBe(2);
-    expect(stderr).toContain("explain: needs --file PATH");
-  });
 });
 
 const STRAY = `

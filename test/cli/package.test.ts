@@ -53,10 +53,11 @@ async function install(tarball: string): Promise<string> {
     symlinkSync(join(ROOT, "node_modules", name), join(app, "node_modules", name));
   }
   // As npm does with every bin.
-  const main = join(home, bin["mergeway"] ?? "");
-  chmodSync(main, 0o755);
   mkdirSync(join(app, "node_modules/.bin"));
-  symlinkSync(main, join(app, "node_modules/.bin/mergeway"));
+  for (const [name, file] of Object.entries(bin)) {
+    chmodSync(join(home, file), 0o755);
+    symlinkSync(join(home, file), join(app, "node_modules/.bin", name));
+  }
   return app;
 }
 
@@ -67,10 +68,13 @@ test("the packed package runs with npx and nothing but its production dependenci
   );
   expect(files.filter((file) => /\.ts$|^(src|test)\//.test(file))).toEqual([]);
   const cwd = await install(tarball);
-  const npx = async (...args: string[]): Promise<string> =>
-    (await run("npx", ["--no-install", "mergeway", ...args], { cwd, env: { ...process.env, PATH } })).stdout;
+  const npxOf = async (bin: string, ...args: string[]): Promise<string> =>
+    (await run("npx", ["--no-install", bin, ...args], { cwd, env: { ...process.env, PATH } })).stdout;
+  const npx = (...args: string[]): Promise<string> => npxOf("mergeway", ...args);
   const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as Manifest;
   expect(await npx("--version")).toBe(`${version}\n`);
+  // What makes it a plugin of kubectl is the name alone.
+  expect(await npxOf("kubectl-mergeway", "--version")).toBe(`${version}\n`);
   const status = await npx("status", "node_modules/mergeway/examples/two-teams");
   expect(status).toContain("ListenerSet team-coffee/coffee");
   expect(status).toContain("conflicted (HostnameConflict)");

@@ -8,7 +8,9 @@ import { CHANGE_RULES, DOCUMENT_RULES, RULES } from "./rules.ts";
 
 export interface Report {
   readonly findings: readonly Finding[];
-  readonly files: number;
+  /** How many files, or objects of a cluster, were looked at. */
+  readonly files?: number;
+  readonly objects?: number;
   /** With --against. */
   readonly hostnames?: readonly HostnameChange[];
 }
@@ -35,11 +37,11 @@ export function renderReport(
 
 const STYLES: Readonly<Record<Severity, Style>> = { error: "red", warning: "yellow", info: "cyan" };
 
-function text({ findings, files, hostnames }: Report, { style }: Terminal): string {
+function text({ findings, files, objects, hostnames }: Report, { style }: Terminal): string {
   // Hostnames have a list of their own.
   const listed = findings.filter(({ rule }) => !Object.hasOwn(CHANGE_RULES, rule));
   const lines = listed.flatMap(({ file, line, column, severity, rule, owner, path, message, remedy }) => [
-    `${style("bold", `${file}:${line}:${column}`)} ${style(STYLES[severity], severity)} ${message} ${style("dim", `[${rule}]`)}`,
+    `${style("bold", files === undefined ? file : `${file}:${line}:${column}`)} ${style(STYLES[severity], severity)} ${message} ${style("dim", `[${rule}]`)}`,
     `    ${owner === undefined ? "" : `${owner}${path === undefined ? "" : `, ${path}`}. `}${remedy}`,
   ]);
   const changes = (hostnames ?? []).map(({ change, port, hostname, before, after }) => {
@@ -51,13 +53,18 @@ function text({ findings, files, hostnames }: Report, { style }: Terminal): stri
     const count = findings.filter((finding) => finding.severity === severity).length;
     return count === 0 ? [] : [`${count} ${severity}${count === 1 || severity === "info" ? "" : "s"}`];
   });
-  const summary = `${files} ${files === 1 ? "file" : "files"}: ${counts.join(", ") || "nothing to report"}`;
+  const looked = files === undefined ? amount(objects ?? 0, "object") : amount(files, "file");
+  const summary = `${looked}: ${counts.join(", ") || "nothing to report"}`;
   const sections = [
     ...(lines.length === 0 ? [] : [lines]),
     ...(changes.length === 0 ? [] : [[style("bold", "Hostnames"), ...changes]]),
     [summary],
   ];
   return `${sections.map((section) => section.join("\n")).join("\n\n")}\n`;
+}
+
+function amount(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
 /** Values as https://docs.github.com/actions asks for: percent, CR, LF everywhere; colon and comma in properties. */

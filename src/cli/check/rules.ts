@@ -64,6 +64,9 @@ export const RULES: readonly Rule[] = [
 /** What is found while reading, by the id that admission and the file source give it. */
 export const DOCUMENT_RULES: Readonly<Record<string, string>> = {
   "file/unreadable": "A file or folder cannot be read.",
+  "cluster/forbidden":
+    "A kind may not be read in the cluster with the rights of whoever asks, and counts as absent.",
+  "cluster/unreadable": "Something could not be read from the cluster.",
   "file/too-large": "A file is larger than any manifest.",
   "file/not-utf8": "A file is not UTF-8.",
   "file/last-good": "While serving: a document broke, and its last good version stays in force.",

@@ -1,12 +1,13 @@
-import type { ExitCode, Host } from "../command.ts";
-import { openWorkspace } from "../workspace.ts";
+import type { Asked } from "../cluster/cluster-flags.ts";
+import { CannotRun, type ExitCode, type Host } from "../command.ts";
+import { openAsked, openWorkspace } from "../workspace.ts";
 import { compareHostnames } from "./against.ts";
 import { check, rankOf } from "./check.ts";
 import type { Severity } from "./finding.ts";
 import { type ReportFormat, renderReport } from "./report.ts";
 
 export interface CheckOptions {
-  readonly paths: readonly string[];
+  readonly asked: Asked;
   /** Empty: nothing to compare with. */
   readonly against: readonly string[];
   readonly format: ReportFormat;
@@ -15,7 +16,14 @@ export interface CheckOptions {
 }
 
 export async function runCheck(options: CheckOptions, host: Host): Promise<ExitCode> {
-  const workspace = await openWorkspace(options.paths);
+  const { asked, format } = options;
+  if (asked.paths === undefined && (format === "sarif" || format === "github")) {
+    throw new CannotRun(
+      `check: --format ${format} tells places in files, and a cluster has none`,
+      "Use text or json, or check manifests.",
+    );
+  }
+  const workspace = await openAsked(asked, host.signal);
   const comparison =
     options.against.length === 0
       ? undefined
@@ -26,10 +34,10 @@ export async function runCheck(options: CheckOptions, host: Host): Promise<ExitC
   ];
   const report = {
     findings,
-    files: workspace.files.length,
+    ...(workspace.isLive ? { objects: workspace.resources.size } : { files: workspace.files.length }),
     ...(comparison === undefined ? {} : { hostnames: comparison.changes }),
   };
-  host.out.write(renderReport(options.format, report, host.out, host.version));
+  host.out.write(renderReport(format, report, host.out, host.version));
   const { failOn } = options;
   if (failOn === "never") return 0;
   return findings.some(({ severity }) => rankOf(severity) <= rankOf(failOn)) ? 1 : 0;

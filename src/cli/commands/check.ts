@@ -1,15 +1,18 @@
+import { CLUSTER_FLAGS, whatIsAsked } from "../cluster/cluster-flags.ts";
 import { type Command, defineCommand } from "../command.ts";
 
 export const checkCommand: Command = defineCommand({
   name: "check",
-  summary: "find everything in a folder of manifests that would be refused or surprising",
+  summary: "find everything in a folder of manifests, or in a cluster, that would be refused or surprising",
   about: [
     "Schema errors, conflicts, routes that nobody takes, missing grants, bad or ending certificates, rules that nothing reaches: each with file, line and",
     "column, rule id, owner and remedy. docs/reference/check-rules.md lists the rules. With --against, the hostnames that a change would",
-    "gain, lose or hand to another owner are listed too.",
+    "gain, lose or hand to another owner are listed too. Without PATH it reads the cluster that kubectl talks to; findings then name the object",
+    "instead of a place in a file.",
   ].join("\n"),
-  arguments: [{ name: "PATH", help: "files, folders, or - for standard input", count: "some" }],
+  arguments: [{ name: "PATH", help: "files, folders, or - for standard input", count: "any" }],
   flags: {
+    ...CLUSTER_FLAGS,
     format: {
       type: "choice",
       values: ["text", "json", "sarif", "github"],
@@ -38,6 +41,7 @@ export const checkCommand: Command = defineCommand({
   },
   examples: [
     { line: "mergeway check manifests/", says: "everything that is wrong" },
+    { line: "mergeway check --context staging", says: "everything that is wrong in a cluster" },
     { line: "mergeway check manifests/ --format sarif > mergeway.sarif", says: "for code scanning" },
     {
       line: "mergeway check new/ --against old/ --format github",
@@ -49,7 +53,7 @@ export const checkCommand: Command = defineCommand({
     const { runCheck } = await import("../check/run-check.ts");
     return await runCheck(
       {
-        paths: args,
+        asked: whatIsAsked(args, flags, host),
         against: flags.against,
         format: flags.format,
         failOn: flags["fail-on"],

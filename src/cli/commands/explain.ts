@@ -1,10 +1,11 @@
+import { CLUSTER_FLAGS, whatIsAsked } from "../cluster/cluster-flags.ts";
 import { type Command, defineCommand } from "../command.ts";
 
 export const explainCommand: Command = defineCommand({
   name: "explain",
   summary: "tell which listener, rule and backend a request would hit, and why no other",
   about: [
-    "Nothing is sent: the answer comes from the manifests, by the same code that the data plane routes with. The path goes port, SNI, client certificate,",
+    "Nothing is sent: the answer comes from the manifests, or without any from the cluster that kubectl talks to, by the same code that the data plane routes with. The path goes port, SNI, client certificate,",
     "listener, authority (421 and 404), rule, backend; every candidate that lost is listed with the rule that eliminated it.",
     "`--json` prints `outcome` (forward, respond, refuse), `status`, `location`, `listener` {kind, namespace, name, section, hostname},",
     "`route` {kind, namespace, name, rule, match}, `backends`, `steps` and `eliminated`.",
@@ -21,9 +22,9 @@ export const explainCommand: Command = defineCommand({
       type: "list",
       short: "f",
       value: "PATH",
-      required: true,
       help: "manifests: files, folders, or - for standard input",
     },
+    ...CLUSTER_FLAGS,
     method: { type: "text", short: "X", value: "METHOD", default: "GET", help: "the request's method" },
     header: { type: "list", short: "H", value: "'NAME: VALUE'", help: "a header; Host replaces the URL's" },
     sni: {
@@ -47,6 +48,10 @@ export const explainCommand: Command = defineCommand({
   examples: [
     { line: "mergeway explain https://coffee.example.com:8443/ -f examples/two-teams", says: "who answers" },
     {
+      line: "mergeway explain https://coffee.example.com/ --context staging",
+      says: "who would answer in a cluster",
+    },
+    {
       line: "mergeway explain https://tea.example.com:8443/ --sni coffee.example.com -f examples/two-teams",
       says: "a connection that was opened for somebody else: 421",
     },
@@ -58,6 +63,7 @@ export const explainCommand: Command = defineCommand({
   exits: { 0: "explained, whatever the outcome", 2: "could not run" },
   run: async ({ args: [url = ""], flags }, host) => {
     const { runExplain } = await import("../explain/run-explain.ts");
-    return await runExplain({ url, ...flags, certificate: flags["client-cert"] }, host);
+    const asked = whatIsAsked(flags.file, flags, host);
+    return await runExplain({ url, asked, ...flags, certificate: flags["client-cert"] }, host);
   },
 });

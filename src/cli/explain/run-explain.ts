@@ -3,13 +3,14 @@ import { buildState } from "../../view/build-state.ts";
 import { readQuestion } from "../../view/explain/asked-request.ts";
 import { ClientCertificate, type PeerCertificate } from "../../view/explain/client-certificate.ts";
 import { explain } from "../../view/explain/explain.ts";
+import type { Asked } from "../cluster/cluster-flags.ts";
 import { CannotRun, type ExitCode, type Host } from "../command.ts";
-import { openWorkspace, tellErrors } from "../workspace.ts";
+import { openAsked, tellErrors } from "../workspace.ts";
 import { explanationText } from "./explanation-text.ts";
 
 export interface ExplainOptions {
   readonly url: string;
-  readonly file: readonly string[];
+  readonly asked: Asked;
   readonly method: string;
   readonly header: readonly string[];
   readonly sni: string | undefined;
@@ -30,7 +31,7 @@ export async function runExplain(options: ExplainOptions, host: Host): Promise<E
     ...(certificate === undefined ? {} : { certificate: readCertificate(certificate) }),
   });
   if ("problem" in asked) throw new CannotRun(`explain: ${asked.problem}`, asked.remedy);
-  const workspace = await openWorkspace(options.file);
+  const workspace = await openAsked(options.asked, host.signal);
   tellErrors(workspace, host.err);
   const explanation = explain(workspace.table, buildState(workspace), asked);
   host.out.write(

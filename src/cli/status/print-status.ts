@@ -2,22 +2,27 @@ import { stringify } from "yaml";
 import { DEFAULT_CONTROLLER } from "../../engine/settings.ts";
 import { renderStatus } from "../../status/render.ts";
 import { buildState } from "../../view/build-state.ts";
+import type { Asked } from "../cluster/cluster-flags.ts";
 import type { ExitCode, Host } from "../command.ts";
-import { openWorkspace, tellErrors, type Workspace } from "../workspace.ts";
+import { openAsked, tellErrors, type Workspace } from "../workspace.ts";
 import { statusTable } from "./status-table.ts";
 import { statusTree } from "./status-tree.ts";
 
 export type StatusOutput = "tree" | "wide" | "yaml" | "json";
 
-export async function printStatus(
-  paths: readonly string[],
-  output: StatusOutput,
-  host: Host,
-): Promise<ExitCode> {
-  const workspace = await openWorkspace(paths);
+export interface StatusOptions {
+  readonly asked: Asked;
+  readonly output: StatusOutput;
+  /** Not the statuses that a cluster holds, but those of this very moment. */
+  readonly computed: boolean;
+}
+
+export async function printStatus({ asked, output, computed }: StatusOptions, host: Host): Promise<ExitCode> {
+  const workspace = await openAsked(asked, host.signal);
   tellErrors(workspace, host.err);
-  host.out.write(render(output, workspace, host));
-  return workspace.errors.length > 0 ? 1 : 0;
+  host.out.write(render(output, { ...workspace, isLive: workspace.isLive && !computed }, host));
+  const isPartial = workspace.errors.length > 0 || (workspace.isLive && workspace.warnings.length > 0);
+  return isPartial ? 1 : 0;
 }
 
 function render(output: StatusOutput, workspace: Workspace, host: Host): string {
@@ -35,11 +40,11 @@ function render(output: StatusOutput, workspace: Workspace, host: Host): string 
   }
 }
 
-function statuses({ resources, engine }: Workspace, time: Date): unknown[] {
+function statuses({ resources, engine, isLive }: Workspace, time: Date): unknown[] {
   const now = `${time.toISOString().slice(0, 19)}Z`;
   return Array.from(resources, ([key, resource]) => {
     if (resource.kind === "Secret") return { ...resource, data: redacted(resource.data) };
-    const verdict = engine.verdict(key);
+    const verdict = isLive ? undefined : engine.verdict(key);
     if (verdict === undefined) return resource;
     return {
       ...resource,
