@@ -129,6 +129,31 @@ export function describeHttp2(create: CreateDataPlane): void {
     }
   });
 
+  test("trailers behind an answer of known length reach who asks for them, and the answer is whole in any case", async () => {
+    const server = createServer();
+    server.on("stream", (stream) => {
+      stream.resume();
+      stream.respond({ ":status": 200, "content-length": "6" }, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "x-sum": "42" }));
+      stream.write("abc");
+      stream.end("def");
+    });
+    const shop = listener("shop", http, "shop.example");
+    const plane = await stage.start([
+      http,
+      shop,
+      host(shop, "shop.example", [rule({ action: forwardTo("h2c") })]),
+      backend("h2c", [await stage.backends.listen(server)], { protocol: "h2c" }),
+    ]);
+    const session = open(`http://127.0.0.1:${plane.at(80)}`);
+    const head = { ":path": "/", ":authority": "shop.example" };
+    const asking = await exchange(session, { ...head, te: "trailers" });
+    expect(asking).toMatchObject({ status: 200, body: "abcdef", trailers: { "x-sum": "42" } });
+    for (let round = 0; round < 5; round++) {
+      expect(await exchange(session, head)).toMatchObject({ status: 200, body: "abcdef" });
+    }
+  });
+
   test("says to gRPC clients in their own words what went wrong", async () => {
     const shop = listener("shop", http, "shop.example");
     const plane = await stage.start([
