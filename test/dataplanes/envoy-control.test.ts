@@ -350,7 +350,9 @@ describe("an Envoy and its controller", () => {
 
     const patient = await start(items);
     const finished = await begin(patient.plane);
-    const closing = patient.plane.close({ graceMs: 20_000 });
+    // Somebody who asks nothing does not keep it.
+    await sockets.connect(patient.plane.at(80));
+    const closing = patient.plane.close({ graceMs: 600_000 });
     release();
     expect((await answerOf(finished)).body).toBe("begun, done");
     await closing;

@@ -31,6 +31,8 @@ const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 10_000;
 /** Whoever has run this long has started well: the next delay is the first again. */
 const STEADY_MS = 30_000;
+const DRAIN_POLL_MS = 50;
+const QUIET_POLLS = 3;
 
 export class EnvoyProcess {
   readonly #options: EnvoyProcessOptions;
@@ -108,20 +110,23 @@ export class EnvoyProcess {
     clearTimeout(last);
   }
 
+  /** Idle connections are not waited for: their clients are told to leave with the next answer, and there may be none. */
   async #drain(graceMs: number, gone: Promise<void>): Promise<void> {
     const until = performance.now() + graceMs;
     await this.admin("POST", "/drain_listeners?graceful&skip_exit").catch(() => undefined);
-    while (this.#child !== undefined && performance.now() < until) {
-      const active = await this.activeConnections().catch(() => 0);
-      if (active === 0) return;
-      await Promise.race([gone, new Promise((resolve) => setTimeout(resolve, 50))]);
+    let quiet = 0;
+    while (this.#child !== undefined && performance.now() < until && quiet < QUIET_POLLS) {
+      const busy = await this.#busy().catch(() => 0);
+      quiet = busy === 0 ? quiet + 1 : 0;
+      await Promise.race([gone, new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS))]);
     }
   }
 
-  async activeConnections(): Promise<number> {
-    const stats = await this.admin("GET", "/stats?filter=downstream_cx_active$&usedonly");
-    const numbers = [...stats.matchAll(/^(?:http\.https?|tcp)\.downstream_cx_active: (\d+)$/gm)];
-    return numbers.reduce((sum, [, count]) => sum + Number(count), 0);
+  /** Requests and streams under way. */
+  async #busy(): Promise<number> {
+    const stats = await this.admin("GET", "/stats?filter=downstream_(rq|cx)_active$&usedonly");
+    const counts = stats.matchAll(/^(?:http\.https?\.downstream_rq|tcp\.downstream_cx)_active: (\d+)$/gm);
+    return counts.reduce((sum, [, count]) => sum + Number(count), 0);
   }
 
   admin(method: "GET" | "POST", path: string): Promise<string> {
