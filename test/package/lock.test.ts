@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+import { type LockedPackages, missingOptional } from "../../tools/complete-lock.ts";
+
+it("the lock file has every optional package, so that npm ci takes it on every platform", () => {
+  const file = new URL("../../package-lock.json", import.meta.url);
+  const { packages } = JSON.parse(readFileSync(file, "utf8")) as { readonly packages: LockedPackages };
+  expect(Object.keys(missingOptional(packages)), "run: node tools/complete-lock.ts").toEqual([]);
+});
+
+it("an entry is made from the platform in the package's name", () => {
+  const packages: LockedPackages = {
+    "node_modules/a": {
+      dev: true,
+      optionalDependencies: { "@a/linux-x64-musl": "1.2.3", "@a/windows-arm64": "^2.0.0" },
+    },
+    "node_modules/a/node_modules/b": { optionalDependencies: { c: "1.0.0" } },
+    "node_modules/c": { version: "1.0.0" },
+  };
+  expect(missingOptional(packages)).toEqual({
+    "node_modules/@a/linux-x64-musl": {
+      version: "1.2.3",
+      cpu: ["x64"],
+      dev: true,
+      libc: ["musl"],
+      optional: true,
+      os: ["linux"],
+    },
+    "node_modules/@a/windows-arm64": {
+      version: "2.0.0",
+      cpu: ["arm64"],
+      dev: true,
+      optional: true,
+      os: ["win32"],
+    },
+  });
+});
