@@ -353,6 +353,8 @@ describe("an Envoy and its controller", () => {
     // Somebody who asks nothing does not keep it.
     await sockets.connect(patient.plane.at(80));
     const closing = patient.plane.close({ graceMs: 600_000 });
+    // Long enough for a plane that does not wait to be gone.
+    await new Promise((resolve) => setTimeout(resolve, 600));
     release();
     expect((await answerOf(finished)).body).toBe("begun, done");
     await closing;

@@ -59,6 +59,8 @@ export class EnvoyDataPlane implements DataPlane {
   readonly #gateways: Map<string, GatewayConfig> = new Map();
   readonly #gatewayOf: Map<ItemId, string> = new Map();
   readonly #processes: Map<string, EnvoyProcess> = new Map();
+  /** Of Gateways that are no more. */
+  readonly #leaving: Set<EnvoyProcess> = new Set();
   readonly #servers: readonly AdsServer[];
   readonly #directory: string | undefined;
   /** Envoys can connect; fails when the server cannot listen. */
@@ -134,7 +136,8 @@ export class EnvoyDataPlane implements DataPlane {
 
   async #close(graceMs: number): Promise<void> {
     for (const timer of this.#timers) clearTimeout(timer);
-    await Promise.all([...this.#processes.values()].map((process) => process.close(graceMs)));
+    const all = [...this.#processes.values(), ...this.#leaving];
+    await Promise.all(all.map((process) => process.close(graceMs)));
     await this.ready.catch(() => undefined);
     await Promise.all(this.#servers.map((server) => server.close()));
     for (const config of this.#gateways.values()) config.close();
@@ -180,8 +183,14 @@ export class EnvoyDataPlane implements DataPlane {
   }
 
   #release(gateway: string, config: GatewayConfig): void {
-    void this.#processes.get(gateway)?.close(DEFAULT_GRACE_MS);
+    const leaving = this.#processes.get(gateway);
     this.#processes.delete(gateway);
+    if (leaving !== undefined) {
+      this.#leaving.add(leaving);
+      void leaving.close(DEFAULT_GRACE_MS).then(() => this.#leaving.delete(leaving));
+    }
+    // Envoys from elsewhere may stay, and must find what comes later in the same place.
+    if (this.#options.serve !== undefined) return;
     this.#gateways.delete(gateway);
     config.close();
   }

@@ -49,7 +49,8 @@ export const defaultStreamLimits: StreamLimits = {
 
 interface Waiting {
   readonly since: number;
-  readonly resources: Set<Reference>;
+  /** By kind and name. */
+  readonly resources: Map<string, Reference>;
 }
 
 interface Sent {
@@ -145,7 +146,9 @@ export class AdsStream implements StoreWatcher {
 
   #borrow(request: DeltaRequest): void {
     const { secrets } = this.#options.store;
-    for (const name of request.subscribe) if (!secrets.isConfigured(name)) this.#borrowed.add(name);
+    for (const name of request.subscribe) {
+      if (!secrets.isConfigured(name)) this.#borrowed.add(name, request.initialVersions.has(name));
+    }
     for (const name of request.unsubscribe) this.#borrowed.delete(name);
   }
 
@@ -252,7 +255,7 @@ export class AdsStream implements StoreWatcher {
     if (kind === "cluster") later.delete("endpoints");
     for (const sent of this.#unanswered.values()) if (later.has(sent.kind)) return true;
     for (const { resources } of this.#waiting.values())
-      for (const each of resources) if (later.has(each.kind)) return true;
+      for (const each of resources.values()) if (later.has(each.kind)) return true;
     return [...later].some((each) => (this.#subscriptions.get(each)?.dirty.size ?? 0) > 0);
   }
 
@@ -299,20 +302,20 @@ export class AdsStream implements StoreWatcher {
       if (sent.kind === kind && sent.entries.some(({ version }) => version !== undefined)) return true;
     }
     for (const { resources } of this.#waiting.values())
-      for (const each of resources) if (each.kind === kind) return true;
+      for (const each of resources.values()) if (each.kind === kind) return true;
     return false;
   }
 
   #hold({ kind, name }: Reference, missing: Reference): void {
     const key = keyOf(missing);
-    const waiting = this.#waiting.get(key) ?? { since: performance.now(), resources: new Set() };
+    const waiting = this.#waiting.get(key) ?? { since: performance.now(), resources: new Map() };
     this.#waiting.set(key, waiting);
-    waiting.resources.add({ kind, name });
+    waiting.resources.set(keyOf({ kind, name }), { kind, name });
   }
 
   #release(kind: Kind, name: string): void {
     const key = keyOf({ kind, name });
-    for (const waiting of this.#waiting.get(key)?.resources ?? []) {
+    for (const waiting of this.#waiting.get(key)?.resources.values() ?? []) {
       this.#subscription(waiting.kind).dirty.add(waiting.name);
     }
     this.#waiting.delete(key);
@@ -336,8 +339,8 @@ export class AdsStream implements StoreWatcher {
     for (const [key, { since, resources }] of this.#waiting) {
       if (since > limit) continue;
       this.#waiting.delete(key);
-      for (const { kind, name } of resources) {
-        this.#overdue.add(keyOf({ kind, name }));
+      for (const [waiting, { kind, name }] of resources) {
+        this.#overdue.add(waiting);
         this.#subscription(kind).dirty.add(name);
       }
     }

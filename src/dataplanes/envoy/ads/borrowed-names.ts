@@ -24,9 +24,9 @@ export class BorrowedNames {
     return this.#names.keys();
   }
 
-  add(name: string): void {
+  add(name: string, answered: boolean): void {
     this.#names.delete(name);
-    this.#names.set(name, false);
+    this.#names.set(name, answered);
   }
 
   delete(name: string): void {
