@@ -66,7 +66,7 @@ export const DOCUMENT_RULES: Readonly<Record<string, string>> = {
   "file/unreadable": "A file or folder cannot be read.",
   "cluster/forbidden":
     "A kind may not be read in the cluster with the rights of whoever asks, and counts as absent.",
-  "cluster/unreadable": "Something could not be read from the cluster.",
+  "cluster/left-out": "An object of the cluster is not shaped as Mergeway expects, and counts as absent.",
   "file/too-large": "A file is larger than any manifest.",
   "file/not-utf8": "A file is not UTF-8.",
   "file/last-good": "While serving: a document broke, and its last good version stays in force.",

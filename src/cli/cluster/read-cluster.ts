@@ -25,9 +25,11 @@ export async function readCluster(flags: ClusterFlags, signal: AbortSignal): Pro
   const client = await connect(flags);
   await reach(client, signal);
   const complaints = new Map<string, DocumentError>();
+  let trouble: string | undefined;
   const note = (message: string): void => {
     const complaint = asComplaint(message, client.server);
-    if (complaint !== undefined) complaints.set(complaint.message, complaint);
+    if (complaint === undefined) trouble = message;
+    else complaints.set(complaint.message, complaint);
   };
   const source = new KubernetesSource({
     client,
@@ -42,11 +44,9 @@ export async function readCluster(flags: ClusterFlags, signal: AbortSignal): Pro
   });
   const resources = await firstBatch(source, signal);
   if (resources === undefined) {
-    const [last] = [...complaints.values()].slice(-1);
     throw new CannotRun(
-      `the cluster at ${client.server.host} could not be read${last === undefined ? " in time" : `: ${last.message}`}`,
-      last?.remedy ??
-        "Try again when its API server is less busy, or read fewer namespaces with --namespace.",
+      `the cluster at ${client.server.host} could not be read in time${trouble === undefined ? "" : `: ${trouble}`}`,
+      "Try again when its API server is less busy, or read fewer namespaces with --namespace.",
     );
   }
   const warnings = [...complaints.values()];
@@ -116,29 +116,27 @@ async function firstBatch(
   return read;
 }
 
-/** Polling for new CRDs is no matter of one look. */
-const NO_MATTER = /^CustomResourceDefinitions may not be read/;
-
 /** What the API server says of a missing right: `x.group is forbidden: User "u" cannot list resource "x" in API group "group" …`. */
 const FORBIDDEN = /403 (\S+) is forbidden: (User .*)$/s;
 
+/** Undefined for trouble that passes: a source tries again, and its first batch waits until that has worked. */
 function asComplaint(text: string, server: URL): DocumentError | undefined {
-  if (NO_MATTER.test(text)) return undefined;
   const place = { file: server.host, line: 1, column: 1 };
   const [, resource, right] = FORBIDDEN.exec(text) ?? [];
-  if (resource === undefined) {
+  if (resource !== undefined) {
     return {
       ...place,
-      rule: "cluster/unreadable",
-      message: text,
-      remedy: "Without it the rest may look otherwise than it is.",
+      rule: "cluster/forbidden",
+      message: `${resource} may not be read and counts as absent: ${right}`,
+      remedy:
+        "Ask for the right to get, list and watch it, or read only namespaces where you have it, with --namespace.",
     };
   }
+  if (!text.includes(" is left out")) return undefined;
   return {
     ...place,
-    rule: "cluster/forbidden",
-    message: `${resource} may not be read and counts as absent: ${right}`,
-    remedy:
-      "Ask for the right to get, list and watch it, or read only namespaces where you have it, with --namespace.",
+    rule: "cluster/left-out",
+    message: text,
+    remedy: "Its CRD may be of another version than Mergeway knows.",
   };
 }

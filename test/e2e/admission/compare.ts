@@ -17,6 +17,7 @@ import { Random } from "./random.ts";
 import { type Fields, isFields, NAMESPACE, readSeeds, type Seed } from "./seeds.ts";
 
 const PARALLEL = 20;
+const PATIENCE = 60;
 
 interface Document {
   readonly seed: Seed;
@@ -63,7 +64,12 @@ const { headers, agent } = await credentials.connection();
 (agent as Agent).maxSockets = PARALLEL;
 
 async function servers(document: Document): Promise<Verdict> {
-  const { status, body } = await post(pathOf(document), document.text);
+  let { status, body } = await post(pathOf(document), document.text);
+  // A server whose CRDs are new asks for patience.
+  for (let again = 0; status === 429 && again < PATIENCE; again++) {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    ({ status, body } = await post(pathOf(document), document.text));
+  }
   if (status === 201) return { object: JSON.parse(body) as Fields, why: "" };
   // No such version of the kind.
   if (status === 404) return { why: body.trim() };
