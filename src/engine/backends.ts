@@ -109,24 +109,31 @@ function protocolOf(port: ServicePort): BackendProtocol {
   return "http";
 }
 
-/** Ready endpoints of the port, sorted so that equal sets are equal values. */
+/**
+ * Ready endpoints of the port, sorted so that equal sets are equal values. Where none is ready, those that are about to stop but still serve, as Services
+ * themselves do: the last pod of a Deployment finishes its work.
+ */
 function endpointsOf(
   service: Service,
   port: ServicePort,
   slices: readonly EndpointSlice[],
 ): readonly Endpoint[] {
-  const found = new Map<string, Endpoint>();
+  const ready = new Map<string, Endpoint>();
+  const leaving = new Map<string, Endpoint>();
   for (const slice of slices) {
     if (slice.addressType === "FQDN") continue;
     const slicePort = slice.ports?.find((candidate) => (candidate.name ?? "") === (port.name ?? ""))?.port;
     const target = slicePort ?? (isHeadless(service) ? port.port : undefined);
     if (target === undefined) continue;
     for (const { addresses, conditions } of slice.endpoints ?? []) {
-      if (conditions?.ready === false) continue;
+      const isReady = conditions?.ready !== false;
+      if (!isReady && !(conditions?.serving && conditions.terminating)) continue;
+      const found = isReady ? ready : leaving;
       for (const address of addresses) found.set(`${address}|${target}`, { address, port: target });
     }
   }
-  return [...found.keys()].sort().map((key) => found.get(key) as Endpoint);
+  const chosen = ready.size > 0 ? ready : leaving;
+  return [...chosen.keys()].sort().map((key) => chosen.get(key) as Endpoint);
 }
 
 function isHeadless(service: Service): boolean {
