@@ -6,6 +6,7 @@ import { createServer as createNetServer, type Server } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
+import { envoyBinary } from "../dataplanes/envoy-binary.ts";
 import { folder, freePorts, type Running, start, until } from "./mergeway.ts";
 
 function gateway(port: number): string {
@@ -119,6 +120,33 @@ describe("mergeway run", () => {
     running.kill("SIGTERM");
     expect(await running.exited).toBe(0);
     expect(running.stderr()).toMatch(/stopping.*\n.*stopped\n$/);
+  });
+
+  test("serves with Envoy, and follows changes", async () => {
+    const [port = 0] = await freePorts(1);
+    const path = folder({
+      "gateway.yaml": gateway(port),
+      "a.yaml": team({ name: "team-a", port, backend: await backend(saying("a")) }),
+    });
+    const running = serve(path, "--data-plane", "envoy", "--envoy", envoyBinary());
+    await running.prints(/2 of 2 listeners served on 127\.0\.0\.1, by /);
+    await until(async () => (await get(port, "team-a.example.com")).body === "a");
+    writeFileSync(join(path, "b.yaml"), team({ name: "team-b", port, backend: await backend(saying("b")) }));
+    await until(async () => (await get(port, "team-b.example.com")).body === "b");
+    running.kill("SIGTERM");
+    expect(await running.exited).toBe(0);
+  });
+
+  test("says what to do when Envoy is not there", async () => {
+    const running = serve(
+      folder({ "gateway.yaml": gateway(1) }),
+      "--data-plane",
+      "envoy",
+      "--envoy",
+      "no-envoy-here",
+    );
+    expect(await running.exited).toBe(2);
+    expect(running.stderr()).toMatch(/Envoy is not there: no-envoy-here[\s\S]*--envoy FILE/);
   });
 
   test("follows changes, hands a hostname over, and tells each", async () => {

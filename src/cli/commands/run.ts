@@ -40,9 +40,15 @@ export const runCommand: Command = defineCommand({
     },
     "data-plane": {
       type: "choice",
-      values: ["embedded", "tunnel"],
+      values: ["embedded", "envoy", "tunnel"],
       default: "embedded",
-      help: "serve on ports of this machine, or through Cloudflare Tunnel (CLOUDFLARE_API_TOKEN and CLOUDFLARE_ACCOUNT_ID)",
+      help: "serve on ports of this machine, from within or by Envoy, or through Cloudflare Tunnel (CLOUDFLARE_API_TOKEN and CLOUDFLARE_ACCOUNT_ID)",
+    },
+    envoy: {
+      type: "text",
+      value: "FILE",
+      default: "envoy",
+      help: "Envoy's program, where it is not on the PATH",
     },
     "tunnel-prefix": {
       type: "text",
@@ -98,6 +104,10 @@ export const runCommand: Command = defineCommand({
       says: "ports 80 and 443 become 8080 and 8443; logs for machines",
     },
     {
+      line: "mergeway run gateway/ teams/ --data-plane envoy --envoy /usr/local/bin/envoy",
+      says: "with Envoy, one process for each Gateway",
+    },
+    {
       line: "CLOUDFLARE_ACCOUNT_ID=… CLOUDFLARE_API_TOKEN=… mergeway run gateway/ teams/ --data-plane tunnel",
       says: "through Cloudflare Tunnel, without an open port",
     },
@@ -117,11 +127,31 @@ export const runCommand: Command = defineCommand({
         statusDirectory: flags["status-dir"],
         graceSeconds: flags.grace,
         ...(flags["data-plane"] === "tunnel" ? { makePlane: await tunnels(flags, host) } : {}),
+        ...(flags["data-plane"] === "envoy" ? { makePlane: await envoys(flags, host) } : {}),
       },
       host,
     );
   },
 });
+
+async function envoys(
+  flags: {
+    readonly envoy: string;
+    readonly address: string;
+    readonly "port-offset": number;
+    readonly grace: number;
+  },
+  host: Host,
+): Promise<MakePlane> {
+  const { envoyPlane } = await import("../run/envoy-plane.ts");
+  return envoyPlane({
+    program: flags.envoy,
+    path: host.env["PATH"] ?? "",
+    address: flags.address,
+    portOffset: flags["port-offset"],
+    graceSeconds: flags.grace,
+  });
+}
 
 async function tunnels(
   flags: {
