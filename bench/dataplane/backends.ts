@@ -2,7 +2,8 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { freePort, isInstalled, OTHERS_CORE, startPinned, stop, until } from "./machine.ts";
+import { lastingPort } from "../../test/dataplanes/lasting-port.ts";
+import { isInstalled, OTHERS_CORE, startPinned, stop, until } from "./machine.ts";
 
 /** Whoever answers behind the contestants, and counts. */
 export interface Backends {
@@ -15,8 +16,8 @@ export interface Backends {
 
 /** nginx answers HTTP/1.1 where it is installed: it takes the least of the core that clients and backends share. */
 export async function startBackends(folder: string): Promise<Backends> {
-  const httpPort = await freePort();
-  const grpcPort = await freePort();
+  const httpPort = await lastingPort();
+  const grpcPort = await lastingPort();
   const nginx = isInstalled("nginx") ? startNginx(folder, httpPort) : undefined;
   const script = new URL("./backend-process.ts", import.meta.url).pathname;
   const ports = nginx === undefined ? [grpcPort, httpPort] : [grpcPort];

@@ -4,8 +4,9 @@ import { writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { envoyBinary } from "../../test/dataplanes/envoy-binary.ts";
+import { lastingPort } from "../../test/dataplanes/lasting-port.ts";
 import { envoyConfig } from "./envoy-config.ts";
-import { CONTESTANT_CORE, freePort, startPinned, stop, until } from "./machine.ts";
+import { CONTESTANT_CORE, startPinned, stop, until } from "./machine.ts";
 import { nginxConfig } from "./nginx-config.ts";
 import { hostOf, prefixOf, type World } from "./world.ts";
 
@@ -28,8 +29,8 @@ export async function startContestant(
   world: World,
   folder: string,
 ): Promise<Contestant> {
-  const http = await freePort();
-  const tls = await freePort();
+  const http = await lastingPort();
+  const tls = await lastingPort();
   const { child, loadingMs } = await starters[name](world, { folder, http, tls });
   const served = (tenant: number) => () => isServed(http, tenant);
   await until(`${name} (first tenant)`, served(0), 180_000);

@@ -2,7 +2,6 @@
 
 import { type ChildProcess, execFileSync, type SpawnOptions, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { availableParallelism } from "node:os";
 
 /** Contestants have a core of their own; whoever asks and whoever answers share the other. */
@@ -57,15 +56,6 @@ export async function stop(child: ChildProcess): Promise<void> {
   const limit = setTimeout(() => child.kill("SIGKILL"), 5_000);
   await ended;
   clearTimeout(limit);
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no free port");
-  return address.port;
 }
 
 export async function until(what: string, satisfied: () => Promise<boolean>, limitMs: number): Promise<void> {

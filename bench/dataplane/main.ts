@@ -17,7 +17,7 @@ import { type Memory, type Results, report, writeReport } from "./report.ts";
 import { SCENARIOS, type Scenario } from "./scenarios.ts";
 import { TENANTS, type World, writeCertificates } from "./world.ts";
 
-const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 3);
+const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 5);
 const ONLY = process.env["BENCH_ONLY"];
 const whole = process.env["BENCH_ROUNDS"] === undefined && ONLY === undefined;
 const scenarios = SCENARIOS.filter(({ protocol }) => ONLY === undefined || protocol === ONLY);
@@ -42,11 +42,13 @@ const missing = names.includes("nginx")
 const folder = mkdtempSync(join(tmpdir(), "mergeway-bench-"));
 const load: number[] = [];
 const started: { close(): Promise<void> }[] = [];
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => void clean().then(() => process.exit(1)));
+}
 try {
   await run();
 } finally {
-  for (const each of started.reverse()) await each.close();
-  rmSync(folder, { recursive: true, force: true });
+  await clean();
 }
 
 async function run(): Promise<void> {
@@ -169,6 +171,12 @@ function describe(round: number, scenario: Scenario, name: string, sample: Sampl
   const { requestsPerSecond, requestsPerCpuSecond, utilisation, complaint = "" } = sample;
   const numbers = `${requestsPerCpuSecond.toFixed(0)} per CPU second, ${requestsPerSecond.toFixed(0)} per second, core ${(utilisation * 100).toFixed(0)} %`;
   return `round ${round + 1}: ${protocol}, ${size}, ${connections}: ${name}: ${numbers} ${complaint}`;
+}
+
+/** Whatever was started ends with the benchmark. */
+async function clean(): Promise<void> {
+  await Promise.all(started.splice(0).map((each) => each.close()));
+  rmSync(folder, { recursive: true, force: true });
 }
 
 function keep<T extends { close(): Promise<void> }>(each: T): T {

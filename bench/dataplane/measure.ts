@@ -7,8 +7,8 @@ import type { Pauses, ToEmbedded } from "./embedded-process.ts";
 import { cpuSeconds, OTHERS_CORE, pause, residentBytes, startPinned } from "./machine.ts";
 import { commandsFor, complaintIn, type Scenario } from "./scenarios.ts";
 
-const WARM_UP_SECONDS = 2;
-const WINDOW_SECONDS = 3;
+const WARM_UP_SECONDS = 1.5;
+const WINDOW_SECONDS = 2;
 const IDLE_CONNECTIONS = 2_000;
 
 export interface Sample {
@@ -27,7 +27,7 @@ export async function measure(
 ): Promise<Sample> {
   const { backends, folder, during } = place;
   const answered = scenario.protocol === "gRPC" ? backends.grpcAnswered : backends.httpAnswered;
-  const seconds = WARM_UP_SECONDS + WINDOW_SECONDS + 1;
+  const seconds = Math.ceil(WARM_UP_SECONDS + WINDOW_SECONDS + 0.5);
   const load = commandsFor(scenario, contestant, { folder, seconds }).map(startLoad);
   await pause(WARM_UP_SECONDS * 1_000);
   const before = { requests: await answered(), cpu: cpuSeconds(contestant.pid), at: performance.now() };
