@@ -1,9 +1,9 @@
 /** A data plane pod: the embedded data plane, fed by the controller's stream. */
 import { readFile } from "node:fs/promises";
 import { createEmbeddedDataPlane } from "../dataplanes/embedded/embedded-data-plane.ts";
-import type { RequestRecord } from "../dataplanes/embedded/options.ts";
 import { runPlanClient } from "../dataplanes/remote/plan-client.ts";
 import { PlanJournal } from "../dataplanes/remote/plan-journal.ts";
+import type { RequestRecord } from "../dataplanes/request-record.ts";
 import { openHealthServer } from "./health.ts";
 
 export interface PodOptions {

@@ -97,6 +97,8 @@ function serve(path: string, ...flags: string[]): Running {
   return start(["run", path, "--address", "127.0.0.1", "--admin-address", "off", ...flags]);
 }
 
+const PATIENT = { timeout: 20_000, interval: 50 };
+
 describe("mergeway run", () => {
   test("serves a folder, prints the table, and stops when it is told to", async () => {
     const [port = 0] = await freePorts(1);
@@ -130,9 +132,9 @@ describe("mergeway run", () => {
     });
     const running = serve(path, "--data-plane", "envoy", "--envoy", envoyBinary());
     await running.prints(/2 of 2 listeners served on 127\.0\.0\.1, by /);
-    await until(async () => (await get(port, "team-a.example.com")).body === "a");
+    await expect.poll(async () => (await get(port, "team-a.example.com")).body, PATIENT).toBe("a");
     writeFileSync(join(path, "b.yaml"), team({ name: "team-b", port, backend: await backend(saying("b")) }));
-    await until(async () => (await get(port, "team-b.example.com")).body === "b");
+    await expect.poll(async () => (await get(port, "team-b.example.com")).body, PATIENT).toBe("b");
     running.kill("SIGTERM");
     expect(await running.exited).toBe(0);
   });

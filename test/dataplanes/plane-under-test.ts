@@ -1,7 +1,8 @@
 /** A data plane with real ports, fed with a plan, and everything around it that a test has to close again. */
 
 import type { CloseOptions, DataPlane, ItemReport } from "../../src/dataplanes/dataplane.ts";
-import type { EmbeddedOptions, RequestRecord } from "../../src/dataplanes/embedded/options.ts";
+import type { EmbeddedOptions } from "../../src/dataplanes/embedded/options.ts";
+import type { RequestRecord } from "../../src/dataplanes/request-record.ts";
 import type { PlanDelta, PlanItem } from "../../src/plan/plan.ts";
 import { closedPort } from "./sockets.ts";
 

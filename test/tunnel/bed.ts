@@ -14,7 +14,7 @@ import { createLogger } from "../../src/cli/run/logger.ts";
 import type { ServedPlane } from "../../src/cli/run/served-plane.ts";
 import { tunnelName, tunnelPlane } from "../../src/cli/run/tunnel-plane.ts";
 import { terminalOn } from "../../src/cli/terminal.ts";
-import type { RequestRecord } from "../../src/dataplanes/embedded/options.ts";
+import type { RequestRecord } from "../../src/dataplanes/request-record.ts";
 import { readText } from "../../src/sources/files/read-text.ts";
 import { renderStatus } from "../../src/status/render.ts";
 import { ApiDouble, type StoredTunnel } from "./api-double.ts";

@@ -1,7 +1,7 @@
 /** One line per request: JSON, or the combined format with what a gateway adds. */
 import { createWriteStream } from "node:fs";
 import type { Writable } from "node:stream";
-import type { RequestRecord } from "../../dataplanes/embedded/options.ts";
+import type { RequestRecord } from "../../dataplanes/request-record.ts";
 import type { LogFormat } from "./logger.ts";
 
 export interface AccessLog {

@@ -1,5 +1,6 @@
 import { createEmbeddedDataPlane } from "../../../src/dataplanes/embedded/embedded-data-plane.ts";
-import type { Limits, RequestRecord } from "../../../src/dataplanes/embedded/options.ts";
+import type { Limits } from "../../../src/dataplanes/embedded/options.ts";
+import type { RequestRecord } from "../../../src/dataplanes/request-record.ts";
 import type { BackendItem } from "../../../src/plan/backend.ts";
 import type { HostItem, ListenerItem, PlanItem } from "../../../src/plan/plan.ts";
 import type { Rule } from "../../../src/plan/rule.ts";

@@ -2,7 +2,7 @@ import { performance } from "node:perf_hooks";
 import type { RequestView } from "../../../matching/request.ts";
 import type { ListenerItem } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
-import type { RequestRecord } from "../options.ts";
+import type { RequestRecord } from "../../request-record.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HeaderFields } from "./header-fields.ts";
 import type { Visitor } from "./visitor.ts";

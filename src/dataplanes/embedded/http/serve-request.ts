@@ -4,7 +4,8 @@
 
 import { randomUUID } from "node:crypto";
 import type { RoutingTable } from "../../../matching/routing-table.ts";
-import type { Limits, RequestRecord, TrustedFront } from "../options.ts";
+import type { RequestRecord } from "../../request-record.ts";
+import type { Limits, TrustedFront } from "../options.ts";
 import type { Upstreams } from "../upstream/upstreams.ts";
 import type { Exchange } from "./exchange.ts";
 import { forward } from "./forward.ts";

@@ -1,5 +1,6 @@
 import type { ItemId } from "../../../plan/plan.ts";
-import type { Limits, RequestRecord, TrustedFront } from "../options.ts";
+import type { RequestRecord } from "../../request-record.ts";
+import type { Limits, TrustedFront } from "../options.ts";
 import type { PortFate } from "../ports/ports.ts";
 import type { TransferDelta } from "./plan-transfer.ts";
 

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import type { RoutingTable } from "../../../matching/routing-table.ts";
 import type { ItemId, PlanDelta, PortItem } from "../../../plan/plan.ts";
-import type { RequestRecord } from "../options.ts";
+import type { RequestRecord } from "../../request-record.ts";
 import { type PortFate, samePlace } from "../ports/ports.ts";
 import type { FromWorker, ToWorker, WorkerSetup } from "./messages.ts";
 import { toTransfer } from "./plan-transfer.ts";

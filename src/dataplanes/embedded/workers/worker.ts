@@ -2,7 +2,7 @@
 
 import { parentPort, workerData } from "node:worker_threads";
 import type { ItemId } from "../../../plan/plan.ts";
-import type { RequestRecord } from "../options.ts";
+import type { RequestRecord } from "../../request-record.ts";
 import { ServingThread } from "../serving-thread.ts";
 import type { FromWorker, ToWorker, WorkerSetup } from "./messages.ts";
 import { fromTransfer } from "./plan-transfer.ts";
