@@ -39,6 +39,8 @@ try {
       `--conformance-profiles=${PROFILES.join(",")}`,
       `--supported-features=${supportedFeatures(features).join(",")}`,
       `--report-output=${report}`,
+      // The suite waits for its namespaces to be gone when it ends; on two busy cores their thirty pods can take longer than its 30 s.
+      "--timeout-config-overrides=DeleteTimeout:180",
       ...flags,
     ],
     implementation: { version: `v${version}` },
