@@ -1,12 +1,12 @@
 /**
  * Which listeners a route attaches to, per parentRef (seed 000, "Summary of Attachments"):
  * the direct parent's own listeners, never those of its sets or of its parent; `sectionName` and `port` narrow them; then kind and namespace
- * (allowedRoutes) and hostname must fit. A route may attach to a conflicted listener: it serves as soon as the conflict is over.
+ * (allowedRoutes) and hostname must fit. A route that uses default Gateways (spec.useDefaultGateways) has every Gateway with spec.defaultScope All as a parent, too. A route may attach to a conflicted listener: it serves as soon as the conflict is over.
  */
-import type { AllowedRoutes } from "../api/gateway.ts";
+import type { AllowedRoutes, Gateway } from "../api/gateway.ts";
 import { type Key, keyFor } from "../api/key.ts";
 import type { ParentReference } from "../api/references.ts";
-import { GROUP_OF_KIND, type Kind } from "../api/resource.ts";
+import { GATEWAY_GROUP, GROUP_OF_KIND, type Kind } from "../api/resource.ts";
 import type { Route } from "../api/routes.ts";
 import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
@@ -57,17 +57,37 @@ export function deriveRouteAttachments(
   inputs: Inputs,
   sources: RouteSources,
 ): Source<RouteAttachment> {
+  const defaultGateways = graph.index("default gateways", inputs.gateways, (_key, { spec }) =>
+    spec.defaultScope === "All" ? [{ at: "All" }] : [],
+  );
   const evaluated = graph.derive<Route, RouteAttachment>(
     "route attachments",
     inputs.routes,
     (key, route, lookup) => {
-      const parents = (route.spec.parentRefs ?? []).flatMap(
+      const named = route.spec.parentRefs ?? [];
+      const byDefault =
+        route.spec.useDefaultGateways === "All" ? lookup.all(defaultGateways, "All").map(referenceTo) : [];
+      const unnamed = byDefault.filter((ref) => !named.some((other) => isSameParent(other, ref, route)));
+      const parents = [...named, ...unnamed].flatMap(
         (ref) => attach(route, ref, lookup, inputs, sources) ?? [],
       );
       return parents.length === 0 ? undefined : { route: key, parents: exact(parents) };
     },
   );
   return settleRivalries(graph, inputs, evaluated);
+}
+
+function referenceTo({ metadata }: Gateway): ParentReference {
+  return { group: GATEWAY_GROUP, kind: "Gateway", namespace: metadata.namespace ?? "", name: metadata.name };
+}
+
+/** A Gateway that the route names itself is its parent as named, with section and port. */
+function isSameParent(named: ParentReference, other: ParentReference, route: Route): boolean {
+  return (
+    named.kind === other.kind &&
+    named.name === other.name &&
+    (named.namespace ?? route.metadata.namespace) === other.namespace
+  );
 }
 
 /** Undefined when the parent is none of ours. */
