@@ -17,7 +17,7 @@ import { type Memory, type Results, report, writeReport } from "./report.ts";
 import { SCENARIOS, type Scenario } from "./scenarios.ts";
 import { TENANTS, type World, writeCertificates } from "./world.ts";
 
-const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 5);
+const ROUNDS = Number(process.env["BENCH_ROUNDS"] ?? 3);
 const ONLY = process.env["BENCH_ONLY"];
 const whole = process.env["BENCH_ROUNDS"] === undefined && ONLY === undefined;
 const scenarios = SCENARIOS.filter(({ protocol }) => ONLY === undefined || protocol === ONLY);

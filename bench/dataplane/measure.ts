@@ -9,6 +9,7 @@ import { commandsFor, complaintIn, type Scenario } from "./scenarios.ts";
 
 const WARM_UP_SECONDS = 1.5;
 const WINDOW_SECONDS = 2;
+const OVERTIME_MS = 3_000;
 const IDLE_CONNECTIONS = 2_000;
 
 export interface Sample {
@@ -34,7 +35,7 @@ export async function measure(
   await during?.();
   await pause(WINDOW_SECONDS * 1_000);
   const after = { requests: await answered(), cpu: cpuSeconds(contestant.pid), at: performance.now() };
-  const outputs = await Promise.all(load.map(({ output }) => output));
+  const outputs = await Promise.all(load.map((each) => each.end()));
   const complaint = outputs.map(complaintIn).find((each) => each !== undefined);
   const requests = after.requests - before.requests;
   const wall = (after.at - before.at) / 1_000;
@@ -47,10 +48,19 @@ export async function measure(
   };
 }
 
-function startLoad(command: readonly string[]): { readonly output: Promise<string> } {
+/** h2load at times misses the end of its time and would go on for ever. */
+function startLoad(command: readonly string[]): { end(): Promise<string> } {
   const child = startPinned(OTHERS_CORE, command, { stdio: ["ignore", "pipe", "ignore"] });
   if (child.stdout === null) throw new Error("no output to read");
-  return { output: text(child.stdout) };
+  const output = text(child.stdout);
+  return {
+    end: async () => {
+      const limit = setTimeout(() => child.kill("SIGKILL"), OVERTIME_MS);
+      const all = await output;
+      clearTimeout(limit);
+      return all;
+    },
+  };
 }
 
 /** Bytes per connection that has asked once and is idle since. */
