@@ -36,10 +36,10 @@ plane.apply({ upserts: planOf(world), removes: [] });
 const loadingMs = performance.now() - began;
 
 // Everybody's fate is known when the last certificate has been checked.
-let reported = 0;
+let awaited = world.tenants * 3 + 2;
 plane.onReport((reports) => {
-  reported += reports.length;
-  if (reported >= world.tenants * 3 + 2) process.send?.({ ready: true, loadingMs });
+  if (awaited > 0 && reports.length >= awaited) process.send?.({ ready: true, loadingMs });
+  awaited -= reports.length;
 });
 
 let churning: NodeJS.Timeout | undefined;
