@@ -11,8 +11,10 @@ export interface GatewayParameters {
   readonly spec?: GatewayParametersSpec;
 }
 
+export type DataPlaneName = "embedded" | "envoy" | "tunnel";
+
 export interface GatewayParametersSpec {
-  readonly dataPlane?: "embedded" | "envoy" | "tunnel";
+  readonly dataPlane?: DataPlaneName;
   readonly replicas?: number;
   readonly image?: string;
   /** Threads of the embedded data plane that serve traffic. */

@@ -6,6 +6,7 @@
  *           infrastructure and no addresses (seed 001, "Validation")
  */
 import type { Gateway } from "../api/gateway.ts";
+import type { DataPlaneName } from "../api/gateway-parameters.ts";
 import { type Key, partsOf } from "../api/key.ts";
 import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
@@ -20,6 +21,8 @@ export interface Attachment {
   readonly owner: Owner;
   /** The Gateway that the listeners merge into; absent when the owner is not attached. */
   readonly gateway?: Key;
+  /** What serves that Gateway, where it chose. */
+  readonly dataPlane?: DataPlaneName;
   readonly problem?: Finding;
   /** The parent does not exist: nobody else will say so either. */
   readonly orphan?: true;
@@ -46,13 +49,13 @@ export function deriveAttachments(
       owner.role === "set" ? setProblem(owner, parent, lookup) : childProblem(owner, parent, lookup);
     if (problem !== undefined) return { owner, problem };
     if (parent.problem !== undefined) return { owner, problem: PARENT_NOT_ACCEPTED };
-    return { owner, gateway: owner.gateway };
+    return attached(owner, parent);
   }
 
   function attachRoot(owner: Owner, lookup: Lookup): Attachment | undefined {
     const state = lookup.get(states, owner.key);
     if (state === undefined) return undefined;
-    return state.problem === undefined ? { owner, gateway: owner.key } : { owner, problem: state.problem };
+    return state.problem === undefined ? attached(owner, state) : { owner, problem: state.problem };
   }
 
   /** A child Gateway with a broken reference is still a Gateway of our class; a set with one belongs to nobody. */
@@ -113,6 +116,10 @@ export function deriveAttachments(
   }
 
   return graph.derive("attachments", owners, (_key, owner, lookup) => attach(owner, lookup));
+}
+
+function attached(owner: Owner, { key, dataPlane }: GatewayState): Attachment {
+  return { owner, gateway: key, ...(dataPlane === undefined ? {} : { dataPlane }) };
 }
 
 const PARENT_NOT_ACCEPTED: Finding = {

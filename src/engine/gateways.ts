@@ -4,7 +4,9 @@
  * "ParentNotAccepted") is an address of a type we cannot give or parameters we cannot use; its own listeners never are: a platform team's
  * broken listener must not take down a tenant's.
  */
+import { effectiveParameters } from "../api/effective-parameters.ts";
 import type { Gateway, GatewayClass, NamespaceSelection } from "../api/gateway.ts";
+import type { DataPlaneName } from "../api/gateway-parameters.ts";
 import { type Key, keyFor } from "../api/key.ts";
 import { MERGEWAY_GROUP } from "../api/resource.ts";
 import type { Source } from "../graph/collection.ts";
@@ -19,6 +21,8 @@ export interface GatewayState {
   readonly key: Key;
   readonly className: string;
   readonly isChild: boolean;
+  /** What the parameters choose to serve it, where they do and there is a choice. */
+  readonly dataPlane?: DataPlaneName;
   /** Why nothing of this Gateway can be served. */
   readonly problem?: Finding;
   readonly allowedListeners: NamespaceSelection;
@@ -40,12 +44,18 @@ export function deriveGatewayStates(
       keyFor("GatewayClass", "", gateway.spec.gatewayClassName),
     );
     if (!isOurs(gatewayClass, settings)) return undefined;
-    const problem = problemOf(gateway, gatewayClass, lookup, inputs);
+    const chosen =
+      settings.dataPlanes === undefined
+        ? undefined
+        : effectiveParameters(gateway, gatewayClass, (at) => lookup.get(inputs.parameters, at)).dataPlane;
+    const problem =
+      problemOf(gateway, gatewayClass, lookup, inputs) ?? choiceProblem(chosen, settings.dataPlanes);
     const children = allowedChildren(gateway);
     return {
       key,
       className: gateway.spec.gatewayClassName,
       isChild: parentOfChild(gateway) !== undefined,
+      ...(chosen === undefined ? {} : { dataPlane: chosen }),
       ...(problem === undefined ? {} : { problem }),
       allowedListeners: gateway.spec.allowedListeners?.namespaces ?? { from: "None" },
       declaresAllowedListeners: gateway.spec.allowedListeners !== undefined,
@@ -85,6 +95,14 @@ function problemOf(
   return own === undefined
     ? undefined
     : { reason: "InvalidParameters", message: `spec.infrastructure.parametersRef: ${own}` };
+}
+
+function choiceProblem(
+  chosen: DataPlaneName | undefined,
+  dataPlanes: EngineSettings["dataPlanes"],
+): Finding | undefined {
+  if (chosen === undefined || dataPlanes?.[chosen] !== undefined) return undefined;
+  return { reason: "InvalidParameters", message: `the data plane ${chosen} is not available here` };
 }
 
 /** Why a parametersRef cannot be used, if so. Their content is the API server's to validate. */

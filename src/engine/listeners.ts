@@ -17,7 +17,7 @@ import type { Grants } from "./grants.ts";
 import { type Owner, referrer } from "./owners.ts";
 import type { PortAssignments } from "./ports.ts";
 import { listenerRank, type Rank } from "./precedence.ts";
-import type { EngineSettings } from "./settings.ts";
+import { type EngineSettings, featuresOf } from "./settings.ts";
 import { readTlsOptions, type TlsOptions } from "./tls-options.ts";
 
 export type ListenerKey = string;
@@ -87,12 +87,13 @@ export function deriveListeners(
   sources: ListenerSources,
   settings: EngineSettings,
 ): Source<EvaluatedListener> {
-  return graph.expand("listeners", sources.attachments, (_key, { owner, gateway }, lookup) => {
+  return graph.expand("listeners", sources.attachments, (_key, { owner, gateway, dataPlane }, lookup) => {
     if (gateway === undefined) return [];
+    const features = featuresOf(settings, dataPlane);
     const { key, kind, namespace, name, role } = owner;
     const identity = { key, kind, namespace, name, role };
     return owner.listeners.map((spec, place) => {
-      const evaluated = evaluate({ owner, identity, gateway, spec, place }, lookup, sources, settings);
+      const evaluated = evaluate({ owner, identity, gateway, spec, place }, lookup, sources, features);
       return [evaluated.key, evaluated] as const;
     });
   });
@@ -111,18 +112,18 @@ function evaluate(
   at: Place,
   lookup: Lookup,
   sources: ListenerSources,
-  settings: EngineSettings,
+  features: ReadonlySet<string>,
 ): EvaluatedListener {
   const { owner, gateway, spec, place } = at;
   const key = listenerKey(owner.key, spec.name);
-  const protocol = supportedProtocol(spec, settings);
+  const protocol = supportedProtocol(spec, features);
   const port = spec.port || (lookup.get(sources.assignments, gateway)?.[key] ?? 0);
-  const kinds = supportedKinds(spec, protocol, settings);
+  const kinds = supportedKinds(spec, protocol, features);
   const tls = evaluateTls(at, protocol, lookup, sources);
   const options = readTlsOptions(spec.tls?.options);
   const clients = protocol === "HTTPS" ? clientValidation(gateway, port, lookup, sources) : {};
   const refused =
-    protocolProblem(spec, protocol, settings) ??
+    protocolProblem(spec, protocol, features) ??
     (port === 0 ? NO_PORT_LEFT : undefined) ??
     ("problem" in options ? { reason: "UnsupportedValue", message: options.problem } : undefined) ??
     clients.refused ??
@@ -157,27 +158,26 @@ function hasHostname(protocol: ListenerProtocol | undefined): boolean {
   return protocol === "HTTP" || protocol === "HTTPS" || protocol === "TLS";
 }
 
-function supportedProtocol({ protocol }: Listener, settings: EngineSettings): ListenerProtocol | undefined {
+function supportedProtocol(
+  { protocol }: Listener,
+  features: ReadonlySet<string>,
+): ListenerProtocol | undefined {
   if (!Object.hasOwn(KINDS_OF_PROTOCOL, protocol)) return undefined;
   const needs = { HTTP: "HTTPRoute", HTTPS: "HTTPRoute", TLS: "TLSRoute", TCP: "TCPRoute", UDP: "UDPRoute" }[
     protocol
   ];
-  return settings.features.has(needs as string) ? (protocol as ListenerProtocol) : undefined;
+  return features.has(needs as string) ? (protocol as ListenerProtocol) : undefined;
 }
 
 function protocolProblem(
   spec: Listener,
   protocol: ListenerProtocol | undefined,
-  settings: EngineSettings,
+  features: ReadonlySet<string>,
 ): Finding | undefined {
   if (protocol === undefined) {
     return { reason: "UnsupportedProtocol", message: `protocol ${spec.protocol} is not supported` };
   }
-  if (
-    protocol === "TLS" &&
-    spec.tls?.mode !== "Passthrough" &&
-    !settings.features.has("TLSRouteModeTerminate")
-  ) {
+  if (protocol === "TLS" && spec.tls?.mode !== "Passthrough" && !features.has("TLSRouteModeTerminate")) {
     return { reason: "UnsupportedValue", message: "tls.mode Terminate is not supported for protocol TLS" };
   }
   if (protocol === "HTTPS" && spec.tls?.mode === "Passthrough") {
@@ -186,7 +186,7 @@ function protocolProblem(
       message: "protocol HTTPS needs tls.mode Terminate; use protocol TLS to pass through",
     };
   }
-  if ((spec.filters?.requests ?? []).length > 0 && !settings.features.has("GatewayListenerFilters")) {
+  if ((spec.filters?.requests ?? []).length > 0 && !features.has("GatewayListenerFilters")) {
     return {
       reason: "UnsupportedValue",
       message: "filters of listeners are not supported by the data plane",
@@ -202,7 +202,7 @@ function protocolProblem(
 function supportedKinds(
   { allowedRoutes, protocol: written }: Listener,
   protocol: ListenerProtocol | undefined,
-  { features }: EngineSettings,
+  features: ReadonlySet<string>,
 ): { readonly supported: readonly RouteGroupKind[]; readonly unresolved?: Finding } {
   const ofProtocol = protocol === undefined ? [] : KINDS_OF_PROTOCOL[protocol];
   const isServed = ({ kind }: RouteGroupKind): boolean => features.has(kind);

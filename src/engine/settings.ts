@@ -1,3 +1,4 @@
+import type { DataPlaneName } from "../api/gateway-parameters.ts";
 import type { PrivateKey } from "../plan/certificate.ts";
 
 /** What the engine is told once, when it is made. Everything else reaches it as a resource or a fact. */
@@ -7,8 +8,13 @@ export interface EngineSettings {
   readonly adoptUnknownClasses: boolean;
   /** Count every accepted item as programmed: for computing a status without a data plane. */
   readonly assumeProgrammed: boolean;
-  /** Names of what the data plane serves, in the words of the conformance suite. */
+  /**
+   * Names of what the data plane serves, in the words of the conformance suite. Rules of routes are compiled once, for every Gateway, by these:
+   * what data planes differ in is what their listeners can be.
+   */
   readonly features: ReadonlySet<string>;
+  /** Where Gateways choose their data plane by GatewayParameters: what each one serves. Without it, the choice is nobody's to make. */
+  readonly dataPlanes?: Readonly<Partial<Record<DataPlaneName, ReadonlySet<string>>>>;
   /** Where an XListenerSet entry without a port gets one from. */
   readonly portRange: { readonly from: number; readonly to: number };
   /** Listeners beyond this number, in order of precedence, are refused with TooManyListeners; 0 means no limit. */
@@ -16,6 +22,11 @@ export interface EngineSettings {
   /** X.509 is the host's business: the engine itself reads no certificates. Both must be pure functions of their arguments. */
   readonly readKeyPair: (certificate: string, key: string) => KeyPair | { readonly problem: string };
   readonly readAuthorities: (bundle: string) => { readonly pem: string } | { readonly problem: string };
+}
+
+/** What the data plane that a Gateway has chosen serves. */
+export function featuresOf(settings: EngineSettings, chosen: DataPlaneName | undefined): ReadonlySet<string> {
+  return (chosen === undefined ? undefined : settings.dataPlanes?.[chosen]) ?? settings.features;
 }
 
 export interface KeyPair {

@@ -3,6 +3,7 @@
  * leader. Work is per Gateway, one at a time for each, the newest wish only.
  */
 import type { EndpointSlice, Service } from "../api/core.ts";
+import { effectiveParameters } from "../api/effective-parameters.ts";
 import type { Gateway, GatewayClass } from "../api/gateway.ts";
 import type { GatewayParameters } from "../api/gateway-parameters.ts";
 import { type Key, keyFor, partsOf } from "../api/key.ts";
@@ -10,7 +11,6 @@ import type { Resource } from "../api/resource.ts";
 import { type AddressFact, addressFact } from "./addresses.ts";
 import { type DataPlaneContext, desiredManifests, type Manifest, type ServedPort } from "./desired.ts";
 import { infrastructureName, MANAGED_BY } from "./names.ts";
-import { effectiveParameters } from "./parameters.ts";
 
 /** What the reconciler needs of a cluster. */
 export interface InfrastructureCluster {

@@ -19,6 +19,7 @@ export interface CaseHeader {
   readonly settings?: {
     readonly maxListenersPerGateway?: number;
     readonly features?: readonly string[];
+    readonly dataPlanes?: Readonly<Record<string, readonly string[]>>;
     readonly portRange?: { readonly from: number; readonly to: number };
     readonly adoptUnknownClasses?: boolean;
     readonly assumeProgrammed?: boolean;

@@ -34,11 +34,18 @@ describe("golden cases", () => {
 });
 
 function compute({ header, resources }: Case): string {
-  const { features, ...settings } = header.settings ?? {};
+  const { features, dataPlanes, ...settings } = header.settings ?? {};
   const engine = new Engine({
     ...TEST_SETTINGS,
     ...settings,
     ...(features === undefined ? {} : { features: new Set(features) }),
+    ...(dataPlanes === undefined
+      ? {}
+      : {
+          dataPlanes: Object.fromEntries(
+            Object.entries(dataPlanes).map(([name, served]) => [name, new Set(served)]),
+          ),
+        }),
   });
   engine.learn({
     infrastructure: new Map(Object.entries(header.facts?.infrastructure ?? {})),

@@ -1,6 +1,6 @@
-import type { Gateway, GatewayClass } from "../api/gateway.ts";
-import type { GatewayParameters, GatewayParametersSpec } from "../api/gateway-parameters.ts";
-import { type Key, keyFor } from "../api/key.ts";
+import type { Gateway, GatewayClass } from "./gateway.ts";
+import type { GatewayParameters, GatewayParametersSpec } from "./gateway-parameters.ts";
+import { type Key, keyFor } from "./key.ts";
 
 /** The class's parameters are the defaults, the Gateway's own override them field by field (GEP-1867). */
 export function effectiveParameters(
