@@ -1,5 +1,5 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
+import { on, once } from "node:events";
 import { text } from "node:stream/consumers";
 import type { Backends } from "./backends.ts";
 import type { Contestant } from "./contestants.ts";
@@ -10,6 +10,7 @@ import { commandsFor, complaintIn, type Scenario } from "./scenarios.ts";
 const WARM_UP_SECONDS = 1.5;
 const WINDOW_SECONDS = 2;
 const OVERTIME_MS = 3_000;
+const ANSWER_MS = 10_000;
 const IDLE_CONNECTIONS = 2_000;
 
 export interface Sample {
@@ -83,8 +84,10 @@ export async function idleConnectionBytes(contestant: Contestant, scheme: "http"
 
 export async function pausesOf({ child }: Contestant): Promise<Pauses> {
   tell(child, { type: "pauses" });
-  const [pauses] = (await once(child, "message")) as [Pauses];
-  return pauses;
+  for await (const [message] of on(child, "message", { signal: AbortSignal.timeout(ANSWER_MS) })) {
+    if ("median" in message) return message;
+  }
+  throw new Error("the data plane said nothing of its pauses");
 }
 
 export function tell(child: ChildProcess, message: ToEmbedded): void {
