@@ -321,6 +321,14 @@ describe("TcpPort", () => {
     expect(String((await once(fourth, "data"))[0])).toBe("y");
   });
 
+  it("has no bound on connections where it was given none", async () => {
+    const echo = await sockets.serve((socket) => socket.pipe(socket));
+    const { port } = await serve(toOne(echo), { maxConnections: 0 });
+    const client = await sockets.connect(port);
+    client.end("hello");
+    expect((await readAll(client)).toString()).toBe("hello");
+  });
+
   it("drains: nobody new, those that are here may finish, until the limit", async () => {
     const echo = await sockets.serve((socket) => socket.pipe(socket));
     const { port, tcp, ends, ended } = await serve(toOne(echo));

@@ -153,6 +153,13 @@ describe("UdpPort", () => {
     expect(udp.counters.evicted).toBe(281);
   });
 
+  it("has no bounds where it was given none", async () => {
+    const { udp, port } = await serve(toOne(await echo()), { maxSessions: 0, idleTimeoutMs: 0 });
+    for (let i = 0; i < 5; i++) expect(await ask(await bind(), port, `${i}`)).toBe(`${i}`);
+    expect(udp.sessions).toBe(5);
+    expect(udp.counters.evicted).toBe(0);
+  });
+
   it("evicts the idlest among equals", async () => {
     const sources: number[] = [];
     const backend = await bind((self, datagram, from) => {

@@ -49,6 +49,8 @@ export interface Limits {
   /** Of TLS and TCP streams without a byte in either direction. */
   readonly streamIdleTimeoutMs: number;
   readonly udpIdleTimeoutMs: number;
+  /** Conversations of one UDP port, each with a socket of its own. */
+  readonly udpSessions: number;
   readonly connectionsPerEndpoint: number;
   readonly concurrentStreams: number;
   /** Streams that an HTTP/2 client may give up on, pings and settings it may send, each within ten seconds. */
@@ -75,6 +77,7 @@ export const defaultLimits: Limits = {
   clientStallTimeoutMs: 300_000,
   streamIdleTimeoutMs: 3_600_000,
   udpIdleTimeoutMs: 60_000,
+  udpSessions: 4_096,
   connectionsPerEndpoint: 1_024,
   concurrentStreams: 128,
   streamResets: 200,

@@ -125,7 +125,7 @@ export class ServingThread {
       port: port.id,
       table,
       idleTimeoutMs: limits.udpIdleTimeoutMs,
-      maxSessions: limits.maxConnections,
+      maxSessions: limits.udpSessions,
     });
     return {
       listen: (binding) => udp.listen(binding),

@@ -7,7 +7,7 @@ export interface TcpPortOptions {
   readonly port: ItemId;
   readonly table: StreamTable;
   readonly timeouts: StreamTimeouts;
-  /** Further connections are closed at once. */
+  /** Further connections are closed at once; 0 for no bound. */
   readonly maxConnections: number;
   readonly random?: () => number;
   readonly onEnd?: (end: StreamEnd) => void;
@@ -33,7 +33,8 @@ export class TcpPort {
     this.#server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, (socket) =>
       this.#accept(socket),
     );
-    this.#server.maxConnections = options.maxConnections;
+    // To node:net, 0 is a bound that nobody passes.
+    if (options.maxConnections > 0) this.#server.maxConnections = options.maxConnections;
   }
 
   get connections(): number {

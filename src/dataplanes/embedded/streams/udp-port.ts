@@ -21,7 +21,9 @@ import { MAX_QUEUED_BYTES, UdpSession } from "./udp-session.ts";
 export interface UdpPortOptions {
   readonly port: ItemId;
   readonly table: StreamTable;
+  /** 0: sessions end only with their endpoints, or to make room. */
   readonly idleTimeoutMs: number;
+  /** 0: as many as there are sockets for. */
   readonly maxSessions: number;
   readonly random?: () => number;
   /** Milliseconds of a steady clock. */
@@ -78,7 +80,9 @@ export class UdpPort {
         socket.on("error", () => {});
         socket.on("message", (datagram, from) => this.#receive(datagram, from));
         this.#socket = socket;
-        this.#sweeper = setInterval(() => this.#sweep(), Math.max(10, this.#options.idleTimeoutMs / 4));
+        const { idleTimeoutMs } = this.#options;
+        if (idleTimeoutMs > 0)
+          this.#sweeper = setInterval(() => this.#sweep(), Math.max(10, idleTimeoutMs / 4));
         resolve(socket.address().port);
       });
     });
@@ -133,7 +137,8 @@ export class UdpPort {
     const backend = backendOf(this.#currentRule(), this.#options.table, this.#random);
     const endpoint = backend && inTurn(backend.endpoints, this.#random)();
     if (backend === undefined || endpoint === undefined) return undefined;
-    while (this.sessions >= this.#options.maxSessions) this.#evict();
+    const { maxSessions } = this.#options;
+    if (maxSessions > 0) while (this.sessions >= maxSessions) this.#evict();
     const client = { address: from.address, port: from.port };
     return new UdpSession(
       {
