@@ -71,6 +71,9 @@ export function commandOf(cluster: Cluster, component: ComponentName): readonly 
         "--allow-privileged=true",
         "--max-requests-inflight=2000",
         "--max-mutating-requests-inflight=1000",
+        `--audit-policy-file=${at("audit-policy.json")}`,
+        `--audit-log-path=${auditLogOf(cluster)}`,
+        "--audit-log-maxsize=1000",
         // A test that stops the server means it stopped, not draining.
         "--shutdown-delay-duration=0s",
       ];
@@ -113,6 +116,11 @@ export function commandOf(cluster: Cluster, component: ComponentName): readonly 
   }
 }
 
+/** Every request of the controller's account, one line of JSON each, without contents. */
+export function auditLogOf(cluster: Cluster): string {
+  return join(cluster.dir, "log", "audit.log");
+}
+
 /** The PATH of the cluster's programs: containerd finds its shim and runc by it. */
 export function componentPath(): string {
   return [builtFolder("containerd"), process.env["PATH"] ?? "", "/usr/local/sbin", "/usr/sbin", "/sbin"].join(
@@ -128,12 +136,24 @@ export function writeSettings(cluster: Cluster): void {
   writeFileSync(at("containerd.toml"), containerdSettings(cluster));
   writeFileSync(at("cni", "10-pods.conflist"), JSON.stringify(podNetworkSettings(cluster)));
   writeFileSync(at("kubelet.json"), JSON.stringify(kubeletSettings(cluster)));
+  writeFileSync(at("audit-policy.json"), JSON.stringify(auditPolicy));
   writeFileSync(at("kube-proxy.json"), JSON.stringify(kubeProxySettings(cluster)));
   // The host's own resolver and search list must not reach pods: there is no way out of the namespace.
   writeFileSync(at("resolv.conf"), `nameserver ${nodeAddress}\n`);
   const dns = `kubernetes cluster.local in-addr.arpa {\n    kubeconfig ${cluster.kubeconfig} mergeway\n    ttl 1\n  }`;
   writeFileSync(at("Corefile"), `.:53 {\n  bind ${nodeAddress}\n  errors\n  ${dns}\n}\n`);
 }
+
+/** Which rights the controller uses is read off this log. Nobody else's requests are anybody's business here. */
+const auditPolicy = {
+  apiVersion: "audit.k8s.io/v1",
+  kind: "Policy",
+  omitStages: ["RequestReceived"],
+  rules: [
+    { level: "Metadata", users: ["system:serviceaccount:mergeway-system:mergeway"] },
+    { level: "None" },
+  ],
+};
 
 function containerdSettings(cluster: Cluster): string {
   const runc = findCommand("runc") ?? "runc";
