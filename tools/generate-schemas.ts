@@ -1,11 +1,11 @@
 /**
- * Makes src/api/schemas/<channel>/<kind>.json from Gateway API CustomResourceDefinitions:
+ * Makes src/api/schemas/<channel>/<kind>.json from CustomResourceDefinitions:
  *
  *     node tools/generate-schemas.ts CHANNEL DIRECTORY [KIND...]
  *
- * CHANNEL is `standard` or `experimental`, DIRECTORY holds CRD YAML files (config/crd/<channel> of the
- * Gateway API module). Without KINDs, every kind that Mergeway reads is taken. Descriptions are dropped;
- * a version whose schema equals an earlier version's names that version instead of repeating it.
+ * CHANNEL is `standard` or `experimental` for CRDs of the Gateway API (config/crd/<channel> of its module) and
+ * `mergeway` for our own (charts/mergeway/charts/crds/crds). Without KINDs, every kind that Mergeway reads is taken.
+ * Descriptions are dropped; a version whose schema equals an earlier version's names that version instead of repeating it.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,9 +23,11 @@ const KINDS = [
   "UDPRoute",
   "ReferenceGrant",
   "BackendTLSPolicy",
+  "GatewayParameters",
 ];
+const CHANNELS: readonly (string | undefined)[] = ["standard", "experimental", "mergeway"];
 
-interface CustomResourceDefinition {
+export interface CustomResourceDefinition {
   readonly kind: string;
   readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
   readonly spec: {
@@ -64,7 +66,7 @@ function keywordValue(keyword: string, value: unknown): unknown {
   );
 }
 
-function definitionOf(crd: CustomResourceDefinition): unknown {
+export function definitionOf(crd: CustomResourceDefinition): unknown {
   const seen = new Map<string, string>();
   return {
     group: crd.spec.group,
@@ -84,8 +86,8 @@ function definitionOf(crd: CustomResourceDefinition): unknown {
 }
 
 function main([channel, directory, ...only]: readonly string[]): void {
-  if ((channel !== "standard" && channel !== "experimental") || directory === undefined) {
-    throw new Error("usage: node tools/generate-schemas.ts standard|experimental DIRECTORY [KIND...]");
+  if (channel === undefined || !CHANNELS.includes(channel) || directory === undefined) {
+    throw new Error(`usage: node tools/generate-schemas.ts ${CHANNELS.join("|")} DIRECTORY [KIND...]`);
   }
   const wanted = only.length > 0 ? only : KINDS;
   const target = join(import.meta.dirname, "..", "src", "api", "schemas", channel);
@@ -102,4 +104,4 @@ function main([channel, directory, ...only]: readonly string[]): void {
   }
 }
 
-main(process.argv.slice(2));
+if (import.meta.main) main(process.argv.slice(2));

@@ -31,7 +31,7 @@ const KEYWORDS: ReadonlySet<string> = new Set([
 ]);
 
 function compileShape(schema: Schema): Check {
-  if (schema["x-kubernetes-int-or-string"] === true) return compileIntOrString();
+  if (schema["x-kubernetes-int-or-string"] === true) return compileIntOrString(schema);
   switch (schema.type) {
     case "object":
       return compileObject(schema);
@@ -51,7 +51,8 @@ function compileShape(schema: Schema): Check {
 }
 
 function withRules(schema: Schema, shape: Check): Check {
-  const alternatives = compileAlternatives(schema);
+  // The alternatives of such a field are its two types, which its shape knows.
+  const alternatives = schema["x-kubernetes-int-or-string"] ? undefined : compileAlternatives(schema);
   const rules = compileRules(schema);
   const nullable = schema.nullable === true;
   if (alternatives === undefined && rules === undefined && !nullable) return shape;

@@ -1,4 +1,4 @@
-import { EXPERIMENTAL_GROUP, GATEWAY_GROUP } from "../resource.ts";
+import { EXPERIMENTAL_GROUP, GATEWAY_GROUP, MERGEWAY_GROUP } from "../resource.ts";
 import type { KnownKind } from "./kinds.ts";
 import { nearest, type Pass } from "./pass.ts";
 
@@ -30,7 +30,7 @@ export function isForeign(
   }
   const isGatewayGroup = group === GATEWAY_GROUP || group === EXPERIMENTAL_GROUP;
   if (isGatewayGroup && UNUSED.has(kind)) return true;
-  if (isGatewayGroup) {
+  if (isGatewayGroup || group === MERGEWAY_GROUP) {
     pass.block(
       "unknown-kind",
       `there is no kind ${kind.slice(0, 80)} in ${group}`,

@@ -11,6 +11,7 @@ import tcpRouteExperimental from "../schemas/experimental/tcproute.json" with { 
 import tlsRouteExperimental from "../schemas/experimental/tlsroute.json" with { type: "json" };
 import udpRouteExperimental from "../schemas/experimental/udproute.json" with { type: "json" };
 import xListenerSetExperimental from "../schemas/experimental/xlistenerset.json" with { type: "json" };
+import gatewayParameters from "../schemas/mergeway/gatewayparameters.json" with { type: "json" };
 import backendTlsPolicyStandard from "../schemas/standard/backendtlspolicy.json" with { type: "json" };
 import gatewayStandard from "../schemas/standard/gateway.json" with { type: "json" };
 import gatewayClassStandard from "../schemas/standard/gatewayclass.json" with { type: "json" };
@@ -63,6 +64,9 @@ const DEFINITIONS: Readonly<Record<Channel, readonly unknown[]>> = {
   ],
 };
 
+/** Our own kinds, whatever channel of the Gateway API is installed. */
+const OWN_DEFINITIONS: readonly unknown[] = [gatewayParameters];
+
 /** One kind that Mergeway reads: its versions, and what its objects must look like. */
 export interface KnownKind {
   readonly group: string;
@@ -84,7 +88,9 @@ export interface KnownVersion {
 
 export function knownKinds(channel: Channel): readonly KnownKind[] {
   return [
-    ...DEFINITIONS[channel].map((definition) => fromDefinition(definition as KindDefinition)),
+    ...[...DEFINITIONS[channel], ...OWN_DEFINITIONS].map((definition) =>
+      fromDefinition(definition as KindDefinition),
+    ),
     ...CORE_KINDS,
   ];
 }

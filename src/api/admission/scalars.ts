@@ -51,13 +51,7 @@ export function compileString(schema: Schema): Check {
       return value;
     }
     inEnum?.(value, pass);
-    if (matches !== undefined && !matches(value)) {
-      pass.fail(
-        "schema/pattern",
-        `${show(value)} does not have the right form`,
-        `Use ${meaningOf(pattern ?? "")}.`,
-      );
-    }
+    if (matches?.(value) === false) failPattern(value, pattern ?? "", pass);
     if (formatted !== undefined && !formatted.test(value)) {
       pass.fail("schema/format", `${show(value)} is not ${formatted.meaning}`, `Use ${formatted.meaning}.`);
     }
@@ -100,11 +94,18 @@ export function compileBoolean(): Check {
   return (value, pass) => (typeof value === "boolean" ? value : wrongType(value, "true or false", pass));
 }
 
-export function compileIntOrString(): Check {
+export function compileIntOrString({ pattern }: Schema): Check {
+  const matches = pattern === undefined ? undefined : matcher(pattern);
   return (value, pass) => {
-    if (typeof value === "string" || Number.isInteger(value)) return value;
-    return wrongType(value, "a whole number or a string", pass);
+    if (typeof value !== "string" && !Number.isInteger(value))
+      return wrongType(value, "a whole number or a string", pass);
+    if (typeof value === "string" && matches?.(value) === false) failPattern(value, pattern ?? "", pass);
+    return value;
   };
+}
+
+function failPattern(value: string, pattern: string, pass: Pass): void {
+  pass.fail("schema/pattern", `${show(value)} does not have the right form`, `Use ${meaningOf(pattern)}.`);
 }
 
 function compileEnum(schema: Schema): ((value: unknown, pass: Pass) => void) | undefined {

@@ -44,10 +44,9 @@ function propertiesOf(schema: Schema): Readonly<Record<string, Schema>> {
 
 const ANY_OBJECT: Schema = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 
-/** Nothing of a Namespace is read but its metadata; parameters are checked by the CRD that we ship ourselves. */
+/** Nothing of a Namespace is read but its metadata. */
 const OWN_SCHEMAS: Readonly<Partial<Record<Kind, Schema>>> = {
   Namespace: { type: "object", properties: {} },
-  GatewayParameters: { type: "object", properties: { spec: ANY_OBJECT } },
   Service: withField(SERVICE, "status", ANY_OBJECT),
   EndpointSlice: ENDPOINT_SLICE,
   Secret: withoutField(SECRET, "stringData"),
