@@ -17,9 +17,10 @@ export interface GatewayParametersSpec {
   readonly dataPlane?: DataPlaneName;
   readonly replicas?: number;
   readonly image?: string;
-  /** Threads of the embedded data plane that serve traffic. */
+  /** Threads that serve traffic. */
   readonly workers?: number;
   readonly accessLog?: boolean;
+  readonly envoy?: EnvoyParameters;
   readonly resources?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly service?: ServiceParameters;
   readonly autoscaling?: {
@@ -29,6 +30,13 @@ export interface GatewayParametersSpec {
   };
   readonly podDisruptionBudget?: { readonly minAvailable?: number | string };
   readonly podTemplate?: PodTemplateParameters;
+}
+
+/** Of the data plane `envoy` alone. */
+export interface EnvoyParameters {
+  readonly image?: string;
+  /** Of the container that gives Envoy its configuration. */
+  readonly agentResources?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 export interface ServiceParameters {

@@ -1,4 +1,4 @@
-import type { Manifest } from "../infra/desired.ts";
+import type { Manifest } from "../infra/manifest.ts";
 import { GATEWAY_NAME_ANNOTATION, MANAGED_BY } from "../infra/names.ts";
 import type { InfrastructureCluster, ObjectName } from "../infra/reconciler.ts";
 import { hasStatus } from "../kubernetes/api-error.ts";

@@ -2,12 +2,13 @@
  * The controller, wired: one screen that shows who speaks to whom. Every replica watches, computes and serves the plan; the leader alone writes statuses, events and
  * infrastructure.
  */
+import type { DataPlaneName } from "../api/gateway-parameters.ts";
 import { readAuthorities, readKeyPair } from "../certificates/read.ts";
 import { PlanServer } from "../dataplanes/remote/plan-server.ts";
 import { TOKEN_AUDIENCE } from "../dataplanes/remote/protocol.ts";
 import { Engine } from "../engine/engine.ts";
 import type { EngineSettings } from "../engine/settings.ts";
-import { ensureAuthority, issueServing, type KeyPair, needsRenewal } from "../infra/authority.ts";
+import { ensureAuthority, issueServing, type KeyPair, needsRenewal, tokenFor } from "../infra/authority.ts";
 import { InfrastructureReconciler } from "../infra/reconciler.ts";
 import { createKubernetesClient, type KubernetesClient } from "../kubernetes/client.ts";
 import { runLeaderElection } from "../kubernetes/lease.ts";
@@ -19,6 +20,7 @@ import type { InstalledApi } from "../status/kubernetes/gateway-class.ts";
 import { type StatusObserver, StatusWriter } from "../status/kubernetes/writer.ts";
 import { AuthoritySecret } from "./authority-secret.ts";
 import { ClusterInfrastructure } from "./cluster-infrastructure.ts";
+import { DATA_PLANES, featuresOfPlane } from "./data-planes.ts";
 import { supportedFeatures } from "./features.ts";
 import { ControllerFlow } from "./flow.ts";
 import { openHealthServer } from "./health.ts";
@@ -37,12 +39,14 @@ export interface ControllerOptions {
   readonly stream: { readonly address: string; readonly port: number };
   /** `host:port` under which pods find every replica. */
   readonly streamService: string;
+  /** Of Gateways whose parameters do not choose one. */
+  readonly dataPlane: DataPlaneName;
   readonly dataPlaneImage: string;
+  readonly envoyImage: string;
   readonly healthAddress: string;
   readonly metricsAddress: string;
   readonly portRange: EngineSettings["portRange"];
   readonly maxListenersPerGateway: number;
-  readonly features: ReadonlySet<string>;
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly observer: KubernetesObserver & StatusObserver;
@@ -54,6 +58,7 @@ const RENEWAL_CHECK_MS = 24 * 60 * 60 * 1000;
 
 export async function runController(options: ControllerOptions, signal: AbortSignal): Promise<void> {
   const { observer, controllerName, metrics } = options;
+  const features = featuresOfPlane(options.dataPlane);
   const client = await createKubernetesClient({
     observer,
     ...(options.kubeconfig === undefined ? {} : { kubeconfig: options.kubeconfig }),
@@ -66,7 +71,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   const serving = await servingPair(authority, options.streamService);
   const identity = new PodIdentity(client, TOKEN_AUDIENCE, (key) => flow.resources.get(key));
   const planServer = new PlanServer({
-    features: options.features,
+    features,
     certificate: serving.certificate,
     key: serving.key,
     address: options.stream.address,
@@ -79,12 +84,12 @@ export async function runController(options: ControllerOptions, signal: AbortSig
       observer.log?.("info", `Gateway ${gateway}: ${connected} replicas connected`);
     },
   });
-  const engine = new Engine(engineSettings(options));
+  const engine = new Engine(engineSettings(options, features));
   const recorder = new EventRecorder({ client, controllerName, instance: options.identity, observer });
   const writer: StatusWriter = new StatusWriter({
     client,
     controllerName,
-    features: new Set(supportedFeatures(options.features)),
+    features: new Set(supportedFeatures(features)),
     installed: () => state.installed,
     ...announcer(recorder, (key) => writer.held(key)),
     observer,
@@ -98,10 +103,13 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   const infrastructure = new InfrastructureReconciler({
     cluster: new ClusterInfrastructure(client, options.watchNamespaces),
     context: () => ({
+      dataPlane: options.dataPlane,
       image: options.dataPlaneImage,
+      envoyImage: options.envoyImage,
       controller: options.streamService,
       authority: authority.certificate,
       tokenAudience: TOKEN_AUDIENCE,
+      drainToken: (uid) => tokenFor(authority, `drain ${uid}`),
     }),
     find: (key) => flow.resources.get(key),
     onFact: (gateway, fact) => flow.learnAddresses(gateway, fact),
@@ -141,12 +149,13 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   exposition.close();
 }
 
-function engineSettings(options: ControllerOptions): EngineSettings {
+function engineSettings(options: ControllerOptions, features: ReadonlySet<string>): EngineSettings {
   return {
     controllerName: options.controllerName,
     adoptUnknownClasses: false,
     assumeProgrammed: false,
-    features: options.features,
+    features,
+    dataPlanes: DATA_PLANES,
     portRange: options.portRange,
     maxListenersPerGateway: options.maxListenersPerGateway,
     readKeyPair,

@@ -4,7 +4,7 @@
  * rolls them. Its certificate may sign leaves and nothing else.
  */
 import "reflect-metadata";
-import { createPrivateKey, randomBytes, webcrypto, X509Certificate } from "node:crypto";
+import { createHmac, createPrivateKey, randomBytes, webcrypto, X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import {
   AuthorityKeyIdentifierExtension,
@@ -181,6 +181,11 @@ async function pairOf(certificate: string, { privateKey }: SigningKeys): Promise
   const key = await webcrypto.subtle.exportKey("pkcs8", privateKey);
   const pem = createPrivateKey({ key: Buffer.from(key), format: "der", type: "pkcs8" });
   return new KeyPair(`${certificate.trimEnd()}\n`, pem.export({ format: "pem", type: "pkcs8" }).toString());
+}
+
+/** A secret for one purpose, the same for every replica that has the authority and for nobody else. */
+export function tokenFor({ key }: KeyPair, purpose: string): string {
+  return createHmac("sha256", key).update(purpose).digest("base64url");
 }
 
 /** Positive, and without a leading zero byte. */

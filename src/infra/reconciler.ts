@@ -9,7 +9,8 @@ import type { GatewayParameters } from "../api/gateway-parameters.ts";
 import { type Key, keyFor, partsOf } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
 import { type AddressFact, addressFact } from "./addresses.ts";
-import { type DataPlaneContext, desiredManifests, type Manifest, type ServedPort } from "./desired.ts";
+import { desiredManifests } from "./desired.ts";
+import type { DataPlaneContext, Manifest, ServedPort } from "./manifest.ts";
 import { infrastructureName, MANAGED_BY } from "./names.ts";
 
 /** What the reconciler needs of a cluster. */

@@ -1,5 +1,5 @@
 import type { Gateway } from "../../src/api/gateway.ts";
-import type { DataPlaneContext, InfrastructureRequest } from "../../src/infra/desired.ts";
+import type { DataPlaneContext, InfrastructureRequest } from "../../src/infra/manifest.ts";
 
 const gateway: Gateway = {
   apiVersion: "gateway.networking.k8s.io/v1",
@@ -43,9 +43,12 @@ export const fullGateway: { readonly request: InfrastructureRequest; readonly co
     ],
   },
   context: {
+    dataPlane: "envoy",
     image: "mergeway:0.1.0",
+    envoyImage: "envoy:1",
     controller: "mergeway.mergeway-system.svc:18000",
     authority: "-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n",
     tokenAudience: "mergeway.dev/controller",
+    drainToken: (uid) => `drain ${uid}`,
   },
 };

@@ -88,6 +88,10 @@ const EVERY_FIELD: Complete<GatewayParametersSpec> = {
   image: "mergeway:1",
   workers: 2,
   accessLog: true,
+  envoy: {
+    image: "envoy:1",
+    agentResources: { requests: { cpu: "1" }, limits: { memory: "1Gi" } },
+  },
   resources: { requests: { cpu: "1" }, limits: { memory: "1Gi" } },
   service: {
     type: "LoadBalancer",

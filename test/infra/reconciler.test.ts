@@ -5,7 +5,7 @@ import type { GatewayParameters } from "../../src/api/gateway-parameters.ts";
 import { type Key, keyOf } from "../../src/api/key.ts";
 import type { Resource } from "../../src/api/resource.ts";
 import type { AddressFact } from "../../src/infra/addresses.ts";
-import type { Manifest } from "../../src/infra/desired.ts";
+import type { Manifest } from "../../src/infra/manifest.ts";
 import {
   type InfrastructureCluster,
   InfrastructureReconciler,
@@ -58,10 +58,13 @@ describe("the infrastructure of Gateways", () => {
     reconciler = new InfrastructureReconciler({
       cluster,
       context: () => ({
+        dataPlane: "embedded",
         image: "mergeway:1",
+        envoyImage: "envoy:1",
         controller: "mergeway.system.svc:18000",
         authority: "PEM",
         tokenAudience: "a",
+        drainToken: (uid) => `drain ${uid}`,
       }),
       find: (key) => resources.get(key),
       onFact: (_gateway, fact) => facts.push(fact),

@@ -46,6 +46,13 @@ app.kubernetes.io/component: controller
 {{- end -}}
 {{- end -}}
 
+{{- define "mergeway.envoyImage" -}}
+{{- $image := .Values.dataPlane.envoy -}}
+{{- $registry := $image.registry | default .Values.global.imageRegistry -}}
+{{- $repository := ternary (printf "%s/%s" $registry $image.repository) $image.repository (ne $registry "") -}}
+{{- ternary (printf "%s@%s" $repository $image.digest) (printf "%s:%s" $repository $image.tag) (ne $image.digest "") -}}
+{{- end -}}
+
 {{/* host:port under which data plane pods find every replica of the controller */}}
 {{- define "mergeway.streamService" -}}
 {{- printf "%s.%s.svc:%d" (include "mergeway.fullname" .) .Release.Namespace (int .Values.ports.stream) -}}

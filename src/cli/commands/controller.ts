@@ -1,8 +1,10 @@
 import { hostname } from "node:os";
-import { embeddedFeatures } from "../../dataplanes/embedded/features.ts";
 import { DEFAULT_CONTROLLER } from "../../engine/settings.ts";
 import { CannotRun, type Command, defineCommand } from "../command.ts";
 import { createLogger } from "../run/logger.ts";
+
+/** Stock Envoy: what is configured here was tested with this version. */
+const DEFAULT_ENVOY_IMAGE = "envoyproxy/envoy:distroless-v1.40.0";
 
 export const controllerCommand: Command = defineCommand({
   name: "controller",
@@ -39,11 +41,21 @@ export const controllerCommand: Command = defineCommand({
     },
     "data-plane": {
       type: "choice",
-      values: ["embedded"],
+      values: ["envoy", "embedded"],
       default: "embedded",
       help: "the data plane of Gateways whose parameters do not choose one",
     },
-    "data-plane-image": { type: "text", value: "IMAGE", help: "image of the data plane pods" },
+    "data-plane-image": {
+      type: "text",
+      value: "IMAGE",
+      help: "image of this program in data plane pods",
+    },
+    "envoy-image": {
+      type: "text",
+      value: "IMAGE",
+      default: DEFAULT_ENVOY_IMAGE,
+      help: "image of Envoy in data plane pods",
+    },
     "health-address": {
       type: "text",
       value: "ADDRESS:PORT",
@@ -117,13 +129,14 @@ export const controllerCommand: Command = defineCommand({
         leaseName: flags["lease-name"],
         stream,
         streamService: flags["stream-service"] ?? `mergeway.${namespace}.svc:${stream.port}`,
+        dataPlane: flags["data-plane"],
         dataPlaneImage: image,
+        envoyImage: flags["envoy-image"],
         healthAddress: flags["health-address"],
         metricsAddress: flags["metrics-address"],
         metrics,
         portRange: portRange(flags["port-range"]),
         maxListenersPerGateway: flags["max-listeners-per-gateway"],
-        features: embeddedFeatures,
         ...(flags.kubeconfig === undefined ? {} : { kubeconfig: flags.kubeconfig }),
         ...(flags.context === undefined ? {} : { context: flags.context }),
         observer: metrics.observer((level, message, fields) => {

@@ -1,0 +1,20 @@
+/** One container: our own program serves. */
+import { PLAN_MOUNTS, type PodForm, planContainer, planVolumes } from "./pod.ts";
+
+export const embeddedPod: PodForm = {
+  hasServices: true,
+  parts: (request, context) => ({
+    containers: [
+      {
+        name: "gateway",
+        ...planContainer(request, context, {
+          MERGEWAY_DATA_PLANE: "embedded",
+          MERGEWAY_WORKERS: String(request.parameters.workers ?? 0),
+        }),
+        resources: request.parameters.resources ?? { requests: { cpu: "50m", memory: "96Mi" } },
+        volumeMounts: PLAN_MOUNTS,
+      },
+    ],
+    volumes: planVolumes(context),
+  }),
+};

@@ -1,0 +1,83 @@
+/**
+ * Two containers: a stock Envoy serves; beside it our own program, the agent, has the plan from the controller and gives it to Envoy over a socket in a volume of
+ * theirs alone. The agent is a sidecar in Kubernetes' sense: it is there before Envoy starts and until Envoy has gone. Envoy's image has no shell, so the kubelet asks
+ * the agent to drain it; the agent answers when nothing is under way any more, and then Envoy is stopped.
+ */
+import type { DataPlaneContext, InfrastructureRequest } from "../manifest.ts";
+import {
+  ADMIN_PORT,
+  type Container,
+  drainSeconds,
+  PLAN_MOUNTS,
+  type PodForm,
+  planContainer,
+  planVolumes,
+  RESTRICTED_CONTAINER,
+} from "./pod.ts";
+
+/** What agent and Envoy share: bootstrap and sockets. */
+const SHARED = "/var/run/mergeway/envoy";
+const SHARED_MOUNT = { name: "envoy", mountPath: SHARED };
+
+export const envoyPod: PodForm = {
+  hasServices: true,
+  parts: (request, context) => ({
+    initContainers: [agent(request, context)],
+    containers: [envoy(request, context)],
+    volumes: [
+      ...planVolumes(context),
+      { name: "envoy", emptyDir: { medium: "Memory", sizeLimit: "16Mi" } },
+      // Envoy wants to write there for shared memory of its own.
+      { name: "tmp", emptyDir: { medium: "Memory", sizeLimit: "16Mi" } },
+    ],
+  }),
+};
+
+function agent(request: InfrastructureRequest, context: DataPlaneContext): Container {
+  const { gateway, parameters } = request;
+  return {
+    name: "agent",
+    ...planContainer(request, context, {
+      MERGEWAY_DATA_PLANE: "envoy",
+      MERGEWAY_ENVOY_DIR: SHARED,
+      MERGEWAY_DRAIN_TOKEN: context.drainToken(gateway.metadata.uid ?? ""),
+    }),
+    restartPolicy: "Always",
+    // Envoy starts when there is something to serve. A controller may be away for long.
+    startupProbe: { httpGet: { path: "/startz", port: "admin" }, periodSeconds: 1, failureThreshold: 3600 },
+    resources: parameters.envoy?.agentResources ?? { requests: { cpu: "20m", memory: "96Mi" } },
+    volumeMounts: [...PLAN_MOUNTS, SHARED_MOUNT],
+  };
+}
+
+function envoy(request: InfrastructureRequest, context: DataPlaneContext): Container {
+  const { gateway, parameters } = request;
+  const { workers } = parameters;
+  const drain = drainSeconds(request);
+  return {
+    name: "envoy",
+    image: parameters.envoy?.image ?? context.envoyImage,
+    imagePullPolicy: "IfNotPresent",
+    args: [
+      ...["-c", `${SHARED}/bootstrap.json`, "--disable-hot-restart", "--log-level", "warning"],
+      ...["--drain-time-s", String(drain), "--parent-shutdown-time-s", String(drain + 1)],
+      // Whoever must go is told so with the next answer, not at random within the drain time.
+      ...["--drain-strategy", "immediate"],
+      ...(workers === undefined || workers === 0 ? [] : ["--concurrency", String(workers)]),
+    ],
+    lifecycle: {
+      preStop: {
+        httpGet: {
+          path: "/drain",
+          port: ADMIN_PORT,
+          httpHeaders: [
+            { name: "Authorization", value: `Bearer ${context.drainToken(gateway.metadata.uid ?? "")}` },
+          ],
+        },
+      },
+    },
+    resources: parameters.resources ?? { requests: { cpu: "50m", memory: "96Mi" } },
+    securityContext: RESTRICTED_CONTAINER,
+    volumeMounts: [SHARED_MOUNT, { name: "tmp", mountPath: "/tmp" }],
+  };
+}

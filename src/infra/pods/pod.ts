@@ -1,0 +1,88 @@
+/** What pods of every form have: our own program, fed by the controller's stream, with its state on disk and its probes. */
+import type { DataPlaneContext, InfrastructureRequest } from "../manifest.ts";
+
+/** What a data plane needs in a pod; the Deployment around it is the same for all. */
+export interface PodParts {
+  readonly initContainers?: readonly Container[];
+  readonly containers: readonly Container[];
+  readonly volumes: readonly Readonly<Record<string, unknown>>[];
+}
+
+export type Container = Readonly<Record<string, unknown>> & { readonly name: string };
+
+export interface PodForm {
+  readonly parts: (request: InfrastructureRequest, context: DataPlaneContext) => PodParts;
+  /** Whether clients come in through Services. */
+  readonly hasServices: boolean;
+}
+
+/** Ports of the pod itself, outside of anything that a listener may use by accident: probes and draining. */
+export const ADMIN_PORT = 19901;
+
+export const RESTRICTED_CONTAINER = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ["ALL"] },
+  readOnlyRootFilesystem: true,
+} as const;
+
+export function graceSeconds({ parameters }: InfrastructureRequest): number {
+  return parameters.podTemplate?.terminationGracePeriodSeconds ?? 60;
+}
+
+/** Drains within the pod's grace, with room to exit. */
+export function drainSeconds(request: InfrastructureRequest): number {
+  return Math.max(1, graceSeconds(request) - 10);
+}
+
+/** `mergeway dataplane`, without what depends on the form. */
+export function planContainer(
+  request: InfrastructureRequest,
+  context: DataPlaneContext,
+  environment: Readonly<Record<string, string>>,
+): Readonly<Record<string, unknown>> {
+  const { gateway, parameters } = request;
+  const all: Readonly<Record<string, string>> = {
+    MERGEWAY_CONTROLLER: context.controller,
+    MERGEWAY_GATEWAY: `${gateway.metadata.namespace}/${gateway.metadata.name}`,
+    MERGEWAY_AUTHORITY: context.authority,
+    MERGEWAY_TOKEN_FILE: "/var/run/mergeway/token/token",
+    MERGEWAY_STATE_DIR: "/var/run/mergeway/state",
+    MERGEWAY_ADMIN_ADDRESS: `0.0.0.0:${ADMIN_PORT}`,
+    MERGEWAY_ACCESS_LOG: String(parameters.accessLog ?? false),
+    MERGEWAY_DRAIN_SECONDS: String(drainSeconds(request)),
+    ...environment,
+  };
+  return {
+    image: parameters.image ?? context.image,
+    imagePullPolicy: "IfNotPresent",
+    args: ["dataplane"],
+    env: [
+      ...Object.entries(all).map(([name, value]) => ({ name, value })),
+      { name: "MERGEWAY_POD", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+    ],
+    ports: [{ name: "admin", containerPort: ADMIN_PORT, protocol: "TCP" }],
+    readinessProbe: { httpGet: { path: "/readyz", port: "admin" }, periodSeconds: 2, failureThreshold: 2 },
+    livenessProbe: {
+      httpGet: { path: "/healthz", port: "admin" },
+      periodSeconds: 10,
+      failureThreshold: 3,
+      initialDelaySeconds: 5,
+    },
+    securityContext: RESTRICTED_CONTAINER,
+  };
+}
+
+export const PLAN_MOUNTS: readonly Readonly<Record<string, unknown>>[] = [
+  { name: "state", mountPath: "/var/run/mergeway/state" },
+  { name: "token", mountPath: "/var/run/mergeway/token", readOnly: true },
+];
+
+export function planVolumes({
+  tokenAudience,
+}: DataPlaneContext): readonly Readonly<Record<string, unknown>>[] {
+  const serviceAccountToken = { audience: tokenAudience, expirationSeconds: 3600, path: "token" };
+  return [
+    { name: "state", emptyDir: { medium: "Memory", sizeLimit: "256Mi" } },
+    { name: "token", projected: { sources: [{ serviceAccountToken }] } },
+  ];
+}
