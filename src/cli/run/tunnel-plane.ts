@@ -6,8 +6,8 @@ import { Credential } from "../../dataplanes/tunnel/credential.ts";
 import { ManagedTunnels, type ManagedTunnelsOptions } from "../../dataplanes/tunnel/managed-tunnels.ts";
 import { makeOriginCertificate } from "../../dataplanes/tunnel/origin-certificate.ts";
 import { TunnelDataPlane } from "../../dataplanes/tunnel/tunnel-data-plane.ts";
+import { tunnelFact } from "../../dataplanes/tunnel/tunnel-fact.ts";
 import type { TunnelState } from "../../dataplanes/tunnel/tunnel-link.ts";
-import type { InfrastructureFact } from "../../engine/inputs.ts";
 import { CannotRun, type Host } from "../command.ts";
 import type { MakePlane } from "./served-plane.ts";
 
@@ -23,15 +23,6 @@ export interface TunnelSettings {
 }
 
 const ADDRESS = "127.0.0.1";
-/** Reasons that somebody has to do something about; the others pass. */
-const NEEDS_HELP: ReadonlySet<string> = new Set([
-  "InvalidCredentials",
-  "TunnelNotFound",
-  "ForeignConfiguration",
-  "ApiRefused",
-  "ConnectorMissing",
-]);
-
 export function tunnelPlane(settings: TunnelSettings, host: Host): MakePlane {
   const account = required(host, "CLOUDFLARE_ACCOUNT_ID");
   const token = new Credential(required(host, "CLOUDFLARE_API_TOKEN"));
@@ -81,7 +72,7 @@ export function tunnelPlane(settings: TunnelSettings, host: Host): MakePlane {
     return {
       dataPlane,
       place: "tunnels",
-      infrastructureOf: (gateway) => factOf(states.get(gateway)),
+      infrastructureOf: (gateway) => tunnelFact(states.get(gateway)),
       onInfrastructure: (given) => {
         handler = given;
       },
@@ -101,14 +92,6 @@ export function tunnelPlane(settings: TunnelSettings, host: Host): MakePlane {
 /** A namespace has no dots, so no two Gateways meet in one name. */
 export function tunnelName(prefix: string, gateway: string): string {
   return `${prefix}.${gateway.replace("/", ".")}`;
-}
-
-/** The address stays while connectors come and go: records of it must not flap. A problem counts when nothing is connected. */
-function factOf(state: TunnelState | undefined): InfrastructureFact {
-  const addresses = state?.address === undefined ? [] : [{ type: "Hostname", value: state.address } as const];
-  if (state?.problem === undefined || state.connections > 0) return { addresses };
-  const reason = NEEDS_HELP.has(state.problem.reason) ? "Invalid" : "Pending";
-  return { addresses, problem: { reason, message: state.problem.message } };
 }
 
 function keyOf(gateway: string): Key {

@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TunnelProblem } from "./api-failure.ts";
+import { readyConnections } from "./connector-readiness.ts";
 import type { Credential } from "./credential.ts";
 import { backoffMs } from "./retry.ts";
 
@@ -152,18 +153,6 @@ function problemOf(end: End): TunnelProblem {
   return end.error === "ENOENT"
     ? { reason: "ConnectorMissing", message: "cloudflared is not installed, or not where it was said to be" }
     : { reason: "ConnectorMissing", message: `cloudflared cannot be started (${end.error})` };
-}
-
-/** Undefined when the connector does not answer: it is starting or ending, and the process itself tells more. */
-async function readyConnections(port: number, signal: AbortSignal): Promise<number | undefined> {
-  try {
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(2_000)]);
-    const response = await fetch(`http://127.0.0.1:${port}/ready`, { signal: limit });
-    const body = (await response.json()) as { readonly readyConnections?: unknown };
-    return typeof body.readyConnections === "number" ? body.readyConnections : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Another program may take it before the connector does: then the connector ends, and is started anew with another one. */

@@ -1,0 +1,24 @@
+import type { TunnelState } from "./tunnel-link.ts";
+
+/** What a Gateway's owner reads of its tunnel. */
+export interface TunnelFact {
+  readonly addresses: readonly { readonly type: "Hostname"; readonly value: string }[];
+  readonly problem?: { readonly reason: "Invalid" | "Pending"; readonly message: string };
+}
+
+/** Reasons that somebody has to do something about; the others pass. */
+const NEEDS_HELP: ReadonlySet<string> = new Set([
+  "InvalidCredentials",
+  "TunnelNotFound",
+  "ForeignConfiguration",
+  "ApiRefused",
+  "ConnectorMissing",
+]);
+
+/** The address stays while connectors come and go: records of it must not flap. A problem counts when nothing is connected. */
+export function tunnelFact(state: TunnelState | undefined): TunnelFact {
+  const addresses = state?.address === undefined ? [] : [{ type: "Hostname", value: state.address } as const];
+  if (state?.problem === undefined || state.connections > 0) return { addresses };
+  const reason = NEEDS_HELP.has(state.problem.reason) ? "Invalid" : "Pending";
+  return { addresses, problem: { reason, message: state.problem.message } };
+}
