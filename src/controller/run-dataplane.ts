@@ -1,10 +1,9 @@
-/** A data plane pod: the embedded data plane, fed by the controller's stream. */
+/** A data plane pod: whatever serves in it is fed by the controller's stream. */
 import { readFile } from "node:fs/promises";
-import { createEmbeddedDataPlane } from "../dataplanes/embedded/embedded-data-plane.ts";
 import { runPlanClient } from "../dataplanes/remote/plan-client.ts";
 import { PlanJournal } from "../dataplanes/remote/plan-journal.ts";
-import type { RequestRecord } from "../dataplanes/request-record.ts";
-import { openHealthServer } from "./health.ts";
+import { openPodAdmin } from "./pods/pod-admin.ts";
+import type { PodPlane } from "./pods/pod-plane.ts";
 
 export interface PodOptions {
   readonly controller: string;
@@ -15,26 +14,31 @@ export interface PodOptions {
   readonly tokenFile: string;
   readonly stateDirectory: string;
   readonly adminAddress: string;
-  readonly workers: number;
-  readonly drainSeconds: number;
+  /** What the kubelet shows when it asks the pod to drain; empty: it never does. */
+  readonly drainToken: string;
   readonly log: (level: "info" | "warn" | "error", message: string) => void;
-  readonly onRequestEnd?: (record: RequestRecord) => void;
 }
 
-/** Time for a pod's endpoint to leave every Service before the pod stops accepting. */
-const LEAVE_MS = 3_000;
-
-export async function runDataPlanePod(options: PodOptions, signal: AbortSignal): Promise<void> {
+export async function runDataPlanePod(
+  options: PodOptions,
+  plane: PodPlane,
+  signal: AbortSignal,
+): Promise<void> {
   const { log } = options;
   const journal = await PlanJournal.open(options.stateDirectory);
-  const dataPlane = createEmbeddedDataPlane({
-    bind: { address: "::" },
-    workers: options.workers,
-    ...(options.onRequestEnd === undefined ? {} : { onRequestEnd: options.onRequestEnd }),
+  let hasPlan = false;
+  const begin = (): void => {
+    if (hasPlan) return;
+    hasPlan = true;
+    plane.begin();
+  };
+  const admin = await openPodAdmin(options.adminAddress, {
+    isStarted: () => hasPlan,
+    isReady: () => hasPlan && plane.isReady,
+    ...(plane.drain === undefined
+      ? {}
+      : { drain: { token: options.drainToken, run: () => plane.drain?.() ?? Promise.resolve() } }),
   });
-  // A plan from before the restart is good enough to serve with.
-  const readiness = { synced: journal.items.size > 0, leaving: false };
-  const health = await openHealthServer(options.adminAddress, () => readiness.synced && !readiness.leaving);
   const stopStream = new AbortController();
   const stream = runPlanClient(
     {
@@ -44,22 +48,22 @@ export async function runDataPlanePod(options: PodOptions, signal: AbortSignal):
       pod: options.pod,
       token: async () => (await readFile(options.tokenFile, "utf8")).trim(),
       journal,
-      dataPlane,
+      dataPlane: plane.dataPlane,
       onState: (state, detail) => {
-        if (state === "synced") readiness.synced = true;
+        if (state === "synced") begin();
         log(state === "disconnected" ? "warn" : "info", `${state}: ${detail}`);
       },
     },
     stopStream.signal,
   );
+  // A plan from before the restart is good enough to serve with.
+  if (journal.items.size > 0) begin();
   await aborted(signal);
-  readiness.leaving = true;
-  log("info", "leaving: no new connections are expected, those in flight may finish");
-  await new Promise((resolve) => setTimeout(resolve, LEAVE_MS));
-  await dataPlane.close({ graceMs: options.drainSeconds * 1000 });
+  log("info", "stopping");
+  await plane.close();
   stopStream.abort();
   await stream;
-  health.close();
+  admin.close();
   log("info", "stopped");
 }
 

@@ -1,3 +1,4 @@
+import type { PodPlane } from "../../controller/pods/pod-plane.ts";
 import { CannotRun, type Command, defineCommand, type Host } from "../command.ts";
 import { openAccessLog } from "../run/access-log.ts";
 import { createLogger } from "../run/logger.ts";
@@ -6,8 +7,9 @@ export const dataplaneCommand: Command = defineCommand({
   name: "dataplane",
   summary: "serve one Gateway as a pod of its controller",
   about: [
-    "What the controller runs in the pods of a Gateway; nobody else needs it. Everything is told by environment variables: MERGEWAY_CONTROLLER, MERGEWAY_GATEWAY,",
-    "MERGEWAY_AUTHORITY (PEM), MERGEWAY_TOKEN_FILE, MERGEWAY_STATE_DIR, MERGEWAY_ADMIN_ADDRESS, MERGEWAY_WORKERS, MERGEWAY_ACCESS_LOG, MERGEWAY_DRAIN_SECONDS, MERGEWAY_POD.",
+    "What the controller runs in the pods of a Gateway; nobody else needs it. Everything is told by environment variables: MERGEWAY_DATA_PLANE (embedded or envoy),",
+    "MERGEWAY_CONTROLLER, MERGEWAY_GATEWAY, MERGEWAY_AUTHORITY (PEM), MERGEWAY_TOKEN_FILE, MERGEWAY_STATE_DIR, MERGEWAY_ADMIN_ADDRESS, MERGEWAY_ACCESS_LOG, MERGEWAY_DRAIN_SECONDS,",
+    "MERGEWAY_POD; for embedded MERGEWAY_WORKERS; for envoy MERGEWAY_ENVOY_DIR and MERGEWAY_DRAIN_TOKEN.",
   ].join("\n"),
   arguments: [],
   flags: {},
@@ -15,12 +17,8 @@ export const dataplaneCommand: Command = defineCommand({
   exits: { 0: "stopped when it was told to", 2: "could not run" },
   async run(_input, host) {
     const logger = createLogger("json", host.err, host.now);
-    const accessLog =
-      host.env["MERGEWAY_ACCESS_LOG"] === "true"
-        ? openAccessLog("-", "json", (error) =>
-            logger.error(`the access log cannot be written: ${error.message}`),
-          )
-        : undefined;
+    const log: PodLog = (level, message) => logger[level](message);
+    const { plane, close } = await makePlane(host, log);
     const { runDataPlanePod } = await import("../../controller/run-dataplane.ts");
     await runDataPlanePod(
       {
@@ -29,19 +27,62 @@ export const dataplaneCommand: Command = defineCommand({
         authority: required(host, "MERGEWAY_AUTHORITY"),
         tokenFile: required(host, "MERGEWAY_TOKEN_FILE"),
         stateDirectory: required(host, "MERGEWAY_STATE_DIR"),
-        pod: host.env["MERGEWAY_POD"] ?? "pod",
+        pod: podName(host),
         adminAddress: host.env["MERGEWAY_ADMIN_ADDRESS"] ?? "127.0.0.1:19901",
-        workers: Number(host.env["MERGEWAY_WORKERS"] ?? 0),
-        drainSeconds: Number(host.env["MERGEWAY_DRAIN_SECONDS"] ?? 30),
-        log: (level, message) => logger[level](message),
-        ...(accessLog === undefined ? {} : { onRequestEnd: (record) => accessLog.write(record) }),
+        drainToken: host.env["MERGEWAY_DRAIN_TOKEN"] ?? "",
+        log,
       },
+      plane,
       host.signal,
     );
-    await accessLog?.close();
+    await close();
     return 0;
   },
 });
+
+type PodLog = (level: "info" | "warn" | "error", message: string) => void;
+
+interface MadePlane {
+  readonly plane: PodPlane;
+  /** After the plane has closed. */
+  readonly close: () => Promise<void>;
+}
+
+async function makePlane(host: Host, log: PodLog): Promise<MadePlane> {
+  const which = host.env["MERGEWAY_DATA_PLANE"] ?? "embedded";
+  const drainSeconds = Number(host.env["MERGEWAY_DRAIN_SECONDS"] ?? 30);
+  const hasAccessLog = host.env["MERGEWAY_ACCESS_LOG"] === "true";
+  if (which === "envoy") {
+    const { envoyPodPlane } = await import("../../controller/pods/envoy-plane.ts");
+    const plane = envoyPodPlane({
+      gateway: required(host, "MERGEWAY_GATEWAY"),
+      pod: podName(host),
+      directory: required(host, "MERGEWAY_ENVOY_DIR"),
+      drainSeconds,
+      accessLog: hasAccessLog,
+      log,
+    });
+    return { plane, close: async () => {} };
+  }
+  if (which !== "embedded")
+    throw new CannotRun(`MERGEWAY_DATA_PLANE is ${which}`, "it can be embedded or envoy");
+  const accessLog = hasAccessLog
+    ? openAccessLog("-", "json", (error) =>
+        log("error", `the access log cannot be written: ${error.message}`),
+      )
+    : undefined;
+  const { embeddedPodPlane } = await import("../../controller/pods/embedded-plane.ts");
+  const plane = embeddedPodPlane({
+    workers: Number(host.env["MERGEWAY_WORKERS"] ?? 0),
+    drainSeconds,
+    ...(accessLog === undefined ? {} : { onRequestEnd: (record) => accessLog.write(record) }),
+  });
+  return { plane, close: async () => void (await accessLog?.close()) };
+}
+
+function podName(host: Host): string {
+  return host.env["MERGEWAY_POD"] ?? "pod";
+}
 
 function required(host: Host, name: string): string {
   const value = host.env[name];

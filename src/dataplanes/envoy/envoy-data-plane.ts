@@ -35,7 +35,13 @@ export interface EnvoyOptions {
   readonly serve?: {
     readonly listen: ListenOptions;
     readonly gatewayOf: (node: EnvoyNode, session: ServerHttp2Session | undefined) => string | undefined;
+    /** Until then no Envoy is answered: there is no plan yet, and an empty one would be taken for the truth. */
+    readonly after?: Promise<unknown>;
+    /** Their ports are opened on this host, where it can be seen. */
+    readonly isLocal?: boolean;
   };
+  /** Whether Envoys write each request to their standard output. */
+  readonly accessLog?: boolean;
   /** Called once per request of Envoys that this process supervises. */
   readonly onRequestEnd?: (record: RequestRecord) => void;
   readonly onLog?: (line: string) => void;
@@ -73,7 +79,11 @@ export class EnvoyDataPlane implements DataPlane {
 
   constructor(options: EnvoyOptions) {
     this.#options = options;
-    const servers: { readonly server: AdsServer; readonly listen: ListenOptions }[] = [];
+    const servers: {
+      readonly server: AdsServer;
+      readonly listen: ListenOptions;
+      readonly after?: Promise<unknown> | undefined;
+    }[] = [];
     if (options.supervise !== undefined) {
       this.#directory = mkdtempSync(join(tmpdir(), "mergeway-envoy-"));
       // The socket lies in a folder that only this user may enter; the name of the process says which Gateway it is for.
@@ -81,10 +91,16 @@ export class EnvoyDataPlane implements DataPlane {
       servers.push({ server, listen: { path: join(this.#directory, "ads") } });
     }
     if (options.serve !== undefined) {
-      servers.push({ server: this.#server(options.serve.gatewayOf), listen: options.serve.listen });
+      const { gatewayOf, listen, after } = options.serve;
+      servers.push({ server: this.#server(gatewayOf), listen, after });
     }
     this.#servers = servers.map(({ server }) => server);
-    this.ready = Promise.all(servers.map(({ server, listen }) => server.listen(listen)));
+    this.ready = Promise.all(
+      servers.map(async ({ server, listen, after }) => {
+        if (after !== undefined) await after;
+        if (this.#closed === undefined) await server.listen(listen);
+      }),
+    );
     this.ready.catch((error) => options.onLog?.(`the server of Envoys cannot listen: ${error}`));
     options.signal?.addEventListener("abort", () => void this.close({ graceMs: 0 }), { once: true });
   }
@@ -175,7 +191,8 @@ export class EnvoyDataPlane implements DataPlane {
     const config = new GatewayConfig({
       bind: ({ port }: PortItem) => ({ address: bind.address, port: bind.portMap?.(port) ?? port }),
       trustedHops,
-      accessLog: this.#options.onRequestEnd === undefined ? undefined : accessLog,
+      accessLog:
+        this.#options.onRequestEnd === undefined && this.#options.accessLog !== true ? undefined : accessLog,
       lingerMs,
     });
     if (this.#handler !== undefined) config.fates.onReport(this.#handler);
@@ -243,7 +260,7 @@ export class EnvoyDataPlane implements DataPlane {
     if (problem !== undefined) this.#options.onLog?.(`refused ${kind} ${name}: ${problem}`);
     const port = kind === "listener" && problem === undefined ? config.tcpPort(name) : undefined;
     // Envoy answers before its threads listen.
-    if (port !== undefined && this.#processes.has(gateway))
+    if (port !== undefined && (this.#processes.has(gateway) || this.#options.serve?.isLocal === true))
       void isOpen(port).then(() => config.answered(node.id, answer));
     else config.answered(node.id, answer);
     if (kind === "listener" && problem !== undefined) {

@@ -75,7 +75,11 @@ export function extension(name: string, type: string, config: Message): Message 
 }
 
 export function socketAddress(address: string, port: number, protocol: "tcp" | "udp" = "tcp"): Message {
-  return message(nested(1, message(uint(1, protocol === "udp" ? 1 : 0), text(2, address), uint(3, port))));
+  // The address for all of IPv6 stands for IPv4 as well.
+  const both = address === "::";
+  return message(
+    nested(1, message(uint(1, protocol === "udp" ? 1 : 0), text(2, address), uint(3, port), flag(6, both))),
+  );
 }
 
 /** A share out of a million, which is as fine as Envoy goes. */

@@ -2,11 +2,11 @@
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { request } from "node:http";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { bootstrap } from "./bootstrap.ts";
+import { EnvoyAdmin } from "./envoy-admin.ts";
 
 export interface EnvoyProcessOptions {
   readonly binary: string;
@@ -31,12 +31,10 @@ const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 10_000;
 /** Whoever has run this long has started well: the next delay is the first again. */
 const STEADY_MS = 30_000;
-const DRAIN_POLL_MS = 50;
-const QUIET_POLLS = 3;
 
 export class EnvoyProcess {
   readonly #options: EnvoyProcessOptions;
-  readonly #adminPath: string;
+  readonly #admin: EnvoyAdmin;
   readonly #configPath: string;
   #child: ChildProcessByStdio<null, Readable, Readable> | undefined;
   #delay = FIRST_DELAY_MS;
@@ -45,12 +43,13 @@ export class EnvoyProcess {
 
   constructor(options: EnvoyProcessOptions) {
     this.#options = options;
-    this.#adminPath = join(options.directory, `${options.name}.admin`);
+    const adminPath = join(options.directory, `${options.name}.admin`);
+    this.#admin = new EnvoyAdmin(adminPath);
     this.#configPath = join(options.directory, `${options.name}.json`);
     const config = bootstrap({
       node: { id: options.name, cluster: options.gateway },
       server: { path: options.serverPath },
-      admin: { path: this.#adminPath },
+      admin: { path: adminPath },
       maxConnections: options.maxConnections,
     });
     writeFileSync(this.#configPath, JSON.stringify(config), { mode: 0o600 });
@@ -103,41 +102,14 @@ export class EnvoyProcess {
     const child = this.#child;
     if (child === undefined) return;
     const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-    if (graceMs > 0) await this.#drain(graceMs, gone);
+    if (graceMs > 0) await this.#admin.drain({ graceMs, idleMs: 0, isGone: () => this.#child === undefined });
     child.kill(graceMs > 0 ? "SIGTERM" : "SIGKILL");
     const last = setTimeout(() => child.kill("SIGKILL"), 2_000);
     await gone;
     clearTimeout(last);
   }
 
-  /** Idle connections are not waited for: their clients are told to leave with the next answer, and there may be none. */
-  async #drain(graceMs: number, gone: Promise<void>): Promise<void> {
-    const until = performance.now() + graceMs;
-    await this.admin("POST", "/drain_listeners?graceful&skip_exit").catch(() => undefined);
-    let quiet = 0;
-    while (this.#child !== undefined && performance.now() < until && quiet < QUIET_POLLS) {
-      const busy = await this.#busy().catch(() => 0);
-      quiet = busy === 0 ? quiet + 1 : 0;
-      await Promise.race([gone, new Promise((resolve) => setTimeout(resolve, DRAIN_POLL_MS))]);
-    }
-  }
-
-  /** Requests and streams under way. */
-  async #busy(): Promise<number> {
-    const stats = await this.admin("GET", "/stats?filter=downstream_(rq|cx)_active$&usedonly");
-    const counts = stats.matchAll(/^(?:http\.https?\.downstream_rq|tcp\.downstream_cx)_active: (\d+)$/gm);
-    return counts.reduce((sum, [, count]) => sum + Number(count), 0);
-  }
-
   admin(method: "GET" | "POST", path: string): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const asked = request({ socketPath: this.#adminPath, method, path, agent: false }, (response) => {
-        const chunks: Buffer[] = [];
-        response.on("data", (chunk: Buffer) => chunks.push(chunk));
-        response.on("end", () => resolve(Buffer.concat(chunks).toString()));
-        response.on("error", reject);
-      });
-      asked.on("error", reject).end();
-    });
+    return this.#admin.ask(method, path);
   }
 }
