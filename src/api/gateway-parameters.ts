@@ -21,6 +21,7 @@ export interface GatewayParametersSpec {
   readonly workers?: number;
   readonly accessLog?: boolean;
   readonly envoy?: EnvoyParameters;
+  readonly tunnel?: TunnelParameters;
   readonly resources?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly service?: ServiceParameters;
   readonly autoscaling?: {
@@ -37,6 +38,25 @@ export interface EnvoyParameters {
   readonly image?: string;
   /** Of the container that gives Envoy its configuration. */
   readonly agentResources?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+/** Of the data plane `tunnel` alone. Secrets are those of the parameters' own namespace. */
+export interface TunnelParameters {
+  readonly accountId?: string;
+  readonly credentialsSecretRef?: SecretKeyReference;
+  readonly name?: string;
+  readonly tunnelId?: string;
+  readonly tunnelTokenSecretRef?: SecretKeyReference;
+  readonly deletionPolicy?: "Delete" | "Retain";
+  readonly protocol?: "http2" | "quic" | "auto";
+  readonly connections?: number;
+  readonly image?: string;
+  readonly resources?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+export interface SecretKeyReference {
+  readonly name: string;
+  readonly key?: string;
 }
 
 export interface ServiceParameters {

@@ -11,6 +11,8 @@ export interface ObjectMeta {
   /** Absent in files: an absent time counts as equal to every other absent one. */
   readonly creationTimestamp?: string;
   readonly deletionTimestamp?: string;
+  /** Our own alone. */
+  readonly finalizers?: readonly string[];
 }
 
 export interface LabelSelector {

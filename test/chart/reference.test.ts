@@ -92,6 +92,18 @@ const EVERY_FIELD: Complete<GatewayParametersSpec> = {
     image: "envoy:1",
     agentResources: { requests: { cpu: "1" }, limits: { memory: "1Gi" } },
   },
+  tunnel: {
+    accountId: "0".repeat(32),
+    credentialsSecretRef: { name: "cloudflare", key: "api-token" },
+    name: "edge",
+    tunnelId: "00000000-0000-0000-0000-000000000000",
+    tunnelTokenSecretRef: { name: "tunnel", key: "tunnel-token" },
+    deletionPolicy: "Delete",
+    protocol: "http2",
+    connections: 4,
+    image: "cloudflared:1",
+    resources: { requests: { cpu: "1" }, limits: { memory: "1Gi" } },
+  },
   resources: { requests: { cpu: "1" }, limits: { memory: "1Gi" } },
   service: {
     type: "LoadBalancer",

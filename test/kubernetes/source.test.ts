@@ -340,6 +340,35 @@ describe("interest in Secrets", () => {
     expect(interest.take("Gateway/n/g", undefined).unwanted).toEqual(["Secret/n/b", "Secret/n/c"]);
   });
 
+  test("Secrets of parameters count while a Gateway or its class uses the parameters", () => {
+    const parameters = (name: string, secret: string): Resource =>
+      ({
+        kind: "GatewayParameters",
+        metadata: { name, namespace: "n" },
+        spec: { tunnel: { credentialsSecretRef: { name: secret } } },
+      }) as Resource;
+    const reference = (name: string): object => ({ group: "mergeway.dev", kind: "GatewayParameters", name });
+    const using = (name: string): Resource =>
+      owner("Gateway", "g", [], {
+        gatewayClassName: "c",
+        infrastructure: { parametersRef: reference(name) },
+      });
+    const interest = new Interest(OURS);
+    expect(take(interest, parameters("p", "a"))).toBe("");
+    expect(take(interest, using("p"))).toBe("");
+    expect(take(interest, gatewayClass(OURS))).toBe("+Secret/n/a");
+    expect(take(interest, parameters("p", "b"))).toBe("+Secret/n/b -Secret/n/a");
+    expect(take(interest, using("q"))).toBe("-Secret/n/b");
+    expect(take(interest, parameters("q", "b"))).toBe("+Secret/n/b");
+    expect(take(interest, gateway([]))).toBe("-Secret/n/b");
+    const withDefaults = {
+      ...gatewayClass(OURS),
+      spec: { controllerName: OURS, parametersRef: { ...reference("p"), namespace: "n" } },
+    };
+    expect(take(interest, withDefaults as Resource)).toBe("+Secret/n/b");
+    expect(interest.take("GatewayParameters/n/p", undefined).unwanted).toEqual(["Secret/n/b"]);
+  });
+
   test("a change that alters no reference alters nothing", () => {
     const interest = new Interest(OURS);
     take(interest, gatewayClass(OURS));

@@ -1,12 +1,14 @@
 /**
- * Which Secrets and ConfigMaps are of use: those that a Gateway of our classes, a set of such a Gateway, or a policy refers to.
+ * Which Secrets and ConfigMaps are of use: those that a Gateway of our classes, a set of such a Gateway, or a policy refers to, and those that parameters refer to
+ * which such a Gateway or its class uses.
  * Counted as references come and go, so that a change costs what the changed object refers to.
  */
 import type { Gateway, ListenerSet } from "../../api/gateway.ts";
+import type { GatewayParameters } from "../../api/gateway-parameters.ts";
 import { type Key, keyFor } from "../../api/key.ts";
 import type { BackendTlsPolicy } from "../../api/policies.ts";
 import type { ObjectReference } from "../../api/references.ts";
-import type { Resource } from "../../api/resource.ts";
+import { MERGEWAY_GROUP, type Resource } from "../../api/resource.ts";
 
 export interface InterestChange {
   readonly wanted: readonly Key[];
@@ -63,7 +65,7 @@ export class Interest {
 
   #isActive(key: Key): boolean {
     const referrer = this.#referrers.get(key);
-    if (!referrer?.counts) return false;
+    if (!referrer?.counts || (isReferredTo(key) && !this.#uses.has(key))) return false;
     return referrer.parent === undefined || this.#isActive(referrer.parent);
   }
 
@@ -80,16 +82,25 @@ export class Interest {
   #apply(deltas: ReadonlyMap<Key, number>): InterestChange {
     const wanted: Key[] = [];
     const unwanted: Key[] = [];
+    const further = new Map<Key, number>();
     for (const [key, delta] of deltas) {
       const before = this.#uses.get(key) ?? 0;
       const after = before + delta;
       if (after > 0) this.#uses.set(key, after);
       else this.#uses.delete(key);
-      if (before === 0 && after > 0) wanted.push(key);
-      if (before > 0 && after === 0) unwanted.push(key);
+      if (before > 0 === after > 0) continue;
+      if (isReferredTo(key)) count(further, this.#referrers.get(key)?.references ?? [], after > 0 ? 1 : -1);
+      else (after > 0 ? wanted : unwanted).push(key);
     }
-    return { wanted, unwanted };
+    if (further.size === 0) return { wanted, unwanted };
+    const more = this.#apply(further);
+    return { wanted: [...wanted, ...more.wanted], unwanted: [...unwanted, ...more.unwanted] };
   }
+}
+
+/** Of use only where somebody refers to it, and refers to others itself. */
+function isReferredTo(key: Key): boolean {
+  return key.startsWith("GatewayParameters/");
 }
 
 function count(deltas: Map<Key, number>, keys: readonly Key[], by: 1 | -1): void {
@@ -108,8 +119,13 @@ function sameReferrer(a: Referrer | undefined, b: Referrer | undefined): boolean
 
 function referrerOf(resource: Resource, controllerName: string): Referrer | undefined {
   switch (resource.kind) {
-    case "GatewayClass":
-      return { counts: resource.spec.controllerName === controllerName, references: [] };
+    case "GatewayClass": {
+      const { parametersRef } = resource.spec;
+      const counts = resource.spec.controllerName === controllerName;
+      return { counts, references: counts ? parametersOf(parametersRef, parametersRef?.namespace) : [] };
+    }
+    case "GatewayParameters":
+      return { counts: true, references: referencesOfParameters(resource) };
     case "Gateway":
       return {
         parent: keyFor("GatewayClass", "", resource.spec.gatewayClassName),
@@ -138,10 +154,26 @@ function referencesOfGateway(gateway: Gateway): readonly Key[] {
   const validations = [tls?.frontend?.default, ...(tls?.frontend?.perPort ?? []).map((port) => port.tls)];
   const client = tls?.backend?.clientCertificateRef;
   return [
+    ...parametersOf(gateway.spec.infrastructure?.parametersRef, gateway.metadata.namespace),
     ...certificatesOf(gateway),
     ...(client === undefined ? [] : keysOf([client], gateway)),
     ...validations.flatMap((each) => keysOf(each?.validation?.caCertificateRefs ?? [], gateway)),
   ];
+}
+
+function parametersOf(
+  reference: { readonly group: string; readonly kind: string; readonly name: string } | undefined,
+  namespace: string | undefined,
+): readonly Key[] {
+  if (reference?.group !== MERGEWAY_GROUP || reference.kind !== "GatewayParameters") return [];
+  return [keyFor("GatewayParameters", namespace ?? "", reference.name)];
+}
+
+function referencesOfParameters({ metadata, spec }: GatewayParameters): readonly Key[] {
+  const { credentialsSecretRef, tunnelTokenSecretRef } = spec?.tunnel ?? {};
+  return [credentialsSecretRef, tunnelTokenSecretRef].flatMap((reference) =>
+    reference === undefined ? [] : [keyFor("Secret", metadata.namespace ?? "", reference.name)],
+  );
 }
 
 function certificatesOf(owner: Gateway | ListenerSet): readonly Key[] {

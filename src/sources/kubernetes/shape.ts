@@ -101,6 +101,7 @@ function shapeMetadata(kind: Kind, metadata: ApiObject["metadata"]): ObjectMeta 
     ...(typeof raw["generation"] === "number" ? { generation: raw["generation"] } : {}),
     ...text("creationTimestamp"),
     ...text("deletionTimestamp"),
+    ...ownFinalizers(raw["finalizers"]),
     ...(Object.keys(labels).length === 0 || UNLABELLED.has(kind) ? {} : { labels }),
     ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
   };
@@ -108,6 +109,13 @@ function shapeMetadata(kind: Kind, metadata: ApiObject["metadata"]): ObjectMeta 
 
 /** Kinds whose labels nobody selects by. */
 const UNLABELLED: ReadonlySet<Kind> = new Set<Kind>(["Secret", "ConfigMap", "Service"]);
+
+function ownFinalizers(finalizers: unknown): { readonly finalizers?: readonly string[] } {
+  const own = (Array.isArray(finalizers) ? finalizers : []).filter((each) =>
+    String(each).startsWith("mergeway.dev/"),
+  );
+  return own.length === 0 ? {} : { finalizers: own };
+}
 
 function ownAnnotations(annotations: Readonly<Record<string, unknown>>): Record<string, string> {
   const own = Object.entries(annotations).filter(
