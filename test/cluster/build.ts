@@ -21,7 +21,7 @@ export function builtFile(name: string, file: string): string {
 
 export async function build(names?: readonly string[]): Promise<void> {
   refuseHidden("the cache", cacheDir());
-  const chosen = names?.map(recipeNamed) ?? recipes.filter((recipe) => recipe.optional !== true);
+  const chosen = names?.map(recipeNamed) ?? recipes;
   if (chosen.every((recipe) => existsSync(folderOf(recipe)))) {
     return;
   }

@@ -10,6 +10,7 @@ import { build, builtFile } from "./build.ts";
 import { down, existingClusters, loadImage, ownCommand, runInside, status, up } from "./cluster.ts";
 import { type ComponentName, componentNames } from "./components.ts";
 import { applyCrds, joinFlags, loadSuiteImages, runConformance } from "./conformance.ts";
+import { envoyImage } from "./envoy-image.ts";
 import { ClusterFailure, failureOf } from "./failure.ts";
 import { requireRoot } from "./host.ts";
 import { type ImageSpec, writeImage } from "./image.ts";
@@ -23,7 +24,7 @@ const help = `A real one-node Kubernetes cluster in namespaces of its own.
 
 npm run cluster -- VERB [--name NAME] …
 
-  build [PART…]            build all programs, or the named parts (envoy only when named)
+  build [PART…]            build all programs, or the named parts
   up                       boot the cluster; nothing happens when it is up
   down [--all --yes]       end it and remove every trace of it; --all: everybody's on this machine
   status [--all]           what runs, and where its logs are
@@ -33,6 +34,8 @@ npm run cluster -- VERB [--name NAME] …
   load-images              load the conformance suite's own images
   image mergeway           make the product's image from dist and load it
         [--ref REF] [--output FILE]   with --output write an OCI archive instead
+  image envoy              make Envoy's image from its program and load it
+        [--ref REF] [--output FILE]
   image REF SRC:DST…       make an image of files and load it
         [--entrypoint JSON] [--user UID] [--env K=V]… [--workdir DIR] [--output FILE]
   conformance [FLAGS…]     run the unmodified conformance suite; flags go to the suite
@@ -158,12 +161,14 @@ async function image(cluster: Cluster, args: readonly string[]): Promise<void> {
   const { options, rest } = parseImage(args);
   const [what, ...files] = rest;
   if (what === undefined) {
-    throw new ClusterFailure("say which image: image mergeway, or image REF SRC:DST…");
+    throw new ClusterFailure("say which image: image mergeway, image envoy, or image REF SRC:DST…");
   }
   const spec =
-    what === "mergeway" && files.length === 0
-      ? await productImage(root, options.ref ?? "mergeway:dev")
-      : imageOfFiles(what, files, options);
+    files.length === 0 && what === "envoy"
+      ? await envoyImage(options.ref)
+      : files.length === 0 && what === "mergeway"
+        ? await productImage(root, options.ref ?? "mergeway:dev")
+        : imageOfFiles(what, files, options);
   const { output } = options;
   if (output === undefined) {
     requireRoot();

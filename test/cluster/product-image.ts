@@ -75,7 +75,7 @@ async function runtimeLayer(root: string): Promise<readonly Entry[]> {
 }
 
 /** The shared libraries and the loader that a program names, each at the path where the loader looks for it. */
-async function librariesOf(program: string): Promise<readonly Entry[]> {
+export async function librariesOf(program: string): Promise<readonly Entry[]> {
   const named = linkedPaths(await output("ldd", [program]));
   if (named.length === 0) {
     throw new ClusterFailure(`ldd names no libraries of ${program}: is it a program of this machine?`);

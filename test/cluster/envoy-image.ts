@@ -1,0 +1,22 @@
+// Envoy as its own image has it, from the program in its wheel: the bed has no way to a registry.
+
+import { build, builtFile } from "./build.ts";
+import type { ImageSpec } from "./image.ts";
+import { librariesOf } from "./product-image.ts";
+import { versions } from "./versions.ts";
+
+/** The chart's default. */
+const envoyReference = `envoyproxy/envoy:distroless-v${versions.envoy}`;
+
+export async function envoyImage(reference: string = envoyReference): Promise<ImageSpec> {
+  await build(["envoy"]);
+  const program = builtFile("envoy", "envoy");
+  return {
+    reference,
+    layers: [
+      await librariesOf(program),
+      [{ kind: "file", path: "/usr/local/bin/envoy", mode: 0o755, source: program }],
+    ],
+    config: { entrypoint: ["/usr/local/bin/envoy"], user: "65532:65532" },
+  };
+}
