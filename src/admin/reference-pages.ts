@@ -1,7 +1,8 @@
 /** docs/reference/admin-api.md and docs/reference/metrics.md; a test fails when they are stale. */
+import { CONTROLLER_METRICS } from "../controller/metric-table.ts";
 import { markdownTable } from "../view/markdown-table.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { METRICS } from "./metric-table.ts";
+import { METRICS, type MetricSpec } from "./metric-table.ts";
 
 const REFRESH = "<!-- Made from src/admin. Refresh with: npm run docs -->";
 
@@ -38,19 +39,32 @@ export function metricsPage(): string {
   return `${[
     "# Metrics",
     "",
-    REFRESH,
+    "<!-- Made from src/admin and src/controller. Refresh with: npm run docs -->",
+    "",
+    "## mergeway run",
     "",
     "At `/metrics` of the admin server. Labels are bounded by what is configured, never by what clients send. The usual metrics of a Node process",
     "(`process_*`, `nodejs_*`) come beside these.",
     "",
-    ...markdownTable([
-      ["metric", "type", "labels", ""],
-      ...Object.entries(METRICS).map(([name, { type, help, labels }]) => [
-        `\`${name}\``,
-        type,
-        labels.map((label) => `\`${label}\``).join(", "),
-        help,
-      ]),
-    ]),
+    ...metricTable(METRICS),
+    "",
+    "## mergeway controller",
+    "",
+    "At `/metrics` of port 9090 (`--metrics-address`), of each replica. They name Gateways and their pods, and nothing of the tenants behind them. The port asks nobody who",
+    "they are: the chart's `networkPolicy` says who may reach it. The usual metrics of a Node process come beside these.",
+    "",
+    ...metricTable(CONTROLLER_METRICS),
   ].join("\n")}\n`;
+}
+
+function metricTable(metrics: Readonly<Record<string, MetricSpec>>): readonly string[] {
+  return markdownTable([
+    ["metric", "type", "labels", ""],
+    ...Object.entries(metrics).map(([name, { type, help, labels }]) => [
+      `\`${name}\``,
+      type,
+      labels.map((label) => `\`${label}\``).join(", "),
+      help,
+    ]),
+  ]);
 }

@@ -14,10 +14,15 @@ import type { Change } from "../sources/source.ts";
 export interface FlowParts {
   readonly engine: Engine;
   readonly dataPlane: DataPlane;
-  /** Called with every verdict that changed, after the data plane was given its part. */
-  readonly onVerdicts: (verdicts: EngineDelta["verdicts"]) => void;
+  /** Called with every verdict that changed, after the data plane was given its part, and with the time of the change that caused it (see `since`). */
+  readonly onVerdicts: (verdicts: EngineDelta["verdicts"], since: number | undefined) => void;
   /** Wraps every step of the engine, to measure it. */
   readonly timed: <T>(step: () => T) => T;
+}
+
+interface Step {
+  readonly advance: () => EngineDelta;
+  readonly since: number | undefined;
 }
 
 export class ControllerFlow {
@@ -25,12 +30,18 @@ export class ControllerFlow {
   readonly #parts: FlowParts;
   readonly #served: ServedGateways = new ServedGateways();
   #infrastructure: InfrastructureReconciler | undefined;
-  #queued: (() => EngineDelta)[] = [];
+  #queued: Step[] = [];
   #running = false;
+  #since: number | undefined;
 
   constructor(parts: FlowParts) {
     this.#parts = parts;
     parts.dataPlane.onReport((reports) => this.#step(() => parts.engine.learn({ reports })));
+  }
+
+  /** When the first of the changes that are being dealt with was seen (as `performance.now()` counts); undefined when it is none that was watched. */
+  get since(): number | undefined {
+    return this.#since;
   }
 
   /** The reconciler needs the flow's resources, and the flow the reconciler. */
@@ -38,12 +49,12 @@ export class ControllerFlow {
     this.#infrastructure = infrastructure;
   }
 
-  take(changes: readonly Change[]): void {
+  take(changes: readonly Change[], since?: number): void {
     for (const { key, resource } of changes) {
       if (resource === undefined) this.resources.delete(key);
       else this.resources.set(key, resource);
     }
-    this.#step(() => this.#parts.engine.apply(changes));
+    this.#step(() => this.#parts.engine.apply(changes), since);
     for (const { key, resource } of changes) this.#infrastructure?.notice(key, resource);
   }
 
@@ -52,14 +63,17 @@ export class ControllerFlow {
   }
 
   /** What a step causes may be facts for the next one; they wait until it is done. */
-  #step(advance: () => EngineDelta): void {
-    this.#queued.push(advance);
+  #step(advance: () => EngineDelta, since?: number): void {
+    this.#queued.push({ advance, since });
     if (this.#running) return;
     this.#running = true;
     try {
-      for (let next = this.#queued.shift(); next !== undefined; next = this.#queued.shift())
-        this.#publish(this.#parts.timed(next));
+      for (let next = this.#queued.shift(); next !== undefined; next = this.#queued.shift()) {
+        this.#since = next.since;
+        this.#publish(this.#parts.timed(next.advance));
+      }
     } finally {
+      this.#since = undefined;
       this.#running = false;
     }
   }
@@ -67,11 +81,14 @@ export class ControllerFlow {
   #publish({ plan, verdicts }: EngineDelta): void {
     if (plan.upserts.length > 0 || plan.removes.length > 0) {
       this.#parts.dataPlane.apply(plan);
-      this.#queued.push(() => this.#parts.engine.learn({ forgotten: plan.removes }));
+      this.#queued.push({
+        advance: () => this.#parts.engine.learn({ forgotten: plan.removes }),
+        since: undefined,
+      });
       for (const gateway of this.#served.follow(plan))
         this.#infrastructure?.serve(gateway, this.#served.portsOf(gateway));
     }
-    if (verdicts.size > 0) this.#parts.onVerdicts(verdicts);
+    if (verdicts.size > 0) this.#parts.onVerdicts(verdicts, this.#since);
   }
 }
 

@@ -1,54 +1,41 @@
-/** Metrics of the controller. Labels are kinds, verbs and Gateways: nothing that a tenant can multiply. docs/reference/metrics.md lists them. */
+/** Metrics of the controller; src/controller/metric-table.ts declares them, docs/reference/metrics.md lists them. */
 import { createServer, type Server } from "node:http";
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { ReplicaLag } from "../dataplanes/remote/replica.ts";
 import type { KubernetesObserver } from "../kubernetes/observer.ts";
 import type { StatusObserver } from "../status/kubernetes/writer.ts";
+import { CONTROLLER_METRICS, type ControllerMetricName } from "./metric-table.ts";
+
+const STEP_BUCKETS = [0.0001, 0.001, 0.01, 0.1, 1, 10];
+const PROPAGATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+export type PropagationStage = "sent" | "acknowledged" | "status";
+
+/** Values that are read when somebody asks. */
+export interface Readings {
+  readonly backlog: () => number;
+  readonly lags: () => readonly ReplicaLag[];
+  readonly eventsDropped: () => number;
+}
 
 export class ControllerMetrics {
   readonly #registry: Registry = new Registry();
-  readonly #requests: Histogram<"method" | "status"> = new Histogram({
-    name: "mergeway_kubernetes_request_seconds",
-    help: "Time until the API server answered, by method and status (0: no answer).",
-    labelNames: ["method", "status"],
-    registers: [this.#registry],
-  });
-  readonly #lists: Counter<"resource" | "again"> = this.#counter(
-    "mergeway_kubernetes_lists_total",
-    "Whole lists read, by resource.",
-    ["resource", "again"],
-  );
-  readonly #watchEnds: Counter<"resource"> = this.#counter(
-    "mergeway_kubernetes_watch_ends_total",
-    "Watches that ended and were resumed, by resource.",
-    ["resource"],
-  );
-  readonly #watchEvents: Counter<"resource"> = this.#counter(
-    "mergeway_kubernetes_watch_events_total",
-    "Events received, by resource.",
-    ["resource"],
-  );
-  readonly #writes: Counter<"kind" | "result"> = this.#counter(
-    "mergeway_status_writes_total",
-    "Statuses written, by kind and result.",
-    ["kind", "result"],
-  );
-  readonly #replicas: Gauge<"gateway"> = new Gauge({
-    name: "mergeway_data_plane_replicas",
-    help: "Data plane pods connected to this replica of the controller, by Gateway.",
-    labelNames: ["gateway"],
-    registers: [this.#registry],
-  });
-  readonly #steps: Histogram = new Histogram({
-    name: "mergeway_engine_step_seconds",
-    help: "Time that the engine took for one step.",
-    buckets: [0.0001, 0.001, 0.01, 0.1, 1, 10],
-    registers: [this.#registry],
-  });
-  readonly #leading: Gauge = new Gauge({
-    name: "mergeway_leader",
-    help: "1 on the replica that writes statuses and infrastructure.",
-    registers: [this.#registry],
-  });
+  readonly #requests: Histogram = this.#histogram("mergeway_kubernetes_request_seconds");
+  readonly #lists: Counter = this.#counter("mergeway_kubernetes_lists_total");
+  readonly #watchEnds: Counter = this.#counter("mergeway_kubernetes_watch_ends_total");
+  readonly #watchEvents: Counter = this.#counter("mergeway_kubernetes_watch_events_total");
+  readonly #steps: Histogram = this.#histogram("mergeway_engine_step_seconds", STEP_BUCKETS);
+  readonly #propagation: Histogram = this.#histogram("mergeway_propagation_seconds", PROPAGATION_BUCKETS);
+  readonly #replicas: Gauge = this.#gauge("mergeway_data_plane_replicas");
+  readonly #refusals: Counter = this.#counter("mergeway_stream_refusals_total");
+  readonly #writes: Counter = this.#counter("mergeway_status_writes_total");
+  readonly #fights: Counter = this.#counter("mergeway_status_fights_total");
+  readonly #failures: Counter = this.#counter("mergeway_infrastructure_failures_total");
+  readonly #leading: Gauge = this.#gauge("mergeway_leader");
+
+  constructor() {
+    collectDefaultMetrics({ register: this.#registry });
+  }
 
   /** What the Kubernetes side calls; `log` is handed through. */
   observer(log: KubernetesObserver["log"]): KubernetesObserver & StatusObserver {
@@ -60,23 +47,42 @@ export class ControllerMetrics {
       onWatchEnd: ({ resource }) => this.#watchEnds.inc({ resource }),
       onWatchEvents: ({ resource, count }) => this.#watchEvents.inc({ resource }, count),
       onStatusWrite: ({ kind, result }) => this.#writes.inc({ kind, result }),
+      onStatusFight: ({ kind }) => this.#fights.inc({ kind }),
+      onStatusTold: ({ seconds }) => this.propagated("status", seconds),
     };
   }
 
-  backlog(read: () => number): void {
-    new Gauge({
-      name: "mergeway_status_backlog",
-      help: "Objects whose status is waiting to be looked at.",
-      registers: [this.#registry],
-      collect() {
-        this.set(read());
-      },
+  read({ backlog, lags, eventsDropped }: Readings): void {
+    this.#gauge("mergeway_status_backlog", (gauge) => gauge.set(backlog()));
+    const eachPod = (gauge: Gauge, value: (lag: ReplicaLag) => number): void => {
+      gauge.reset();
+      for (const lag of lags()) gauge.set({ gateway: lag.gateway, pod: lag.pod }, value(lag));
+    };
+    this.#gauge("mergeway_data_plane_unsent_items", (gauge) => eachPod(gauge, ({ unsent }) => unsent));
+    this.#gauge("mergeway_data_plane_unacknowledged_seconds", (gauge) =>
+      eachPod(gauge, ({ unacknowledgedSeconds }) => unacknowledgedSeconds),
+    );
+    this.#counter("mergeway_events_dropped_total", (counter) => {
+      counter.reset();
+      counter.inc(eventsDropped());
     });
   }
 
   replicas(gateway: string, connected: number): void {
     if (connected === 0) this.#replicas.remove({ gateway });
     else this.#replicas.set({ gateway }, connected);
+  }
+
+  refused(reason: string): void {
+    this.#refusals.inc({ reason });
+  }
+
+  propagated(stage: PropagationStage, seconds: number): void {
+    this.#propagation.observe({ stage }, seconds);
+  }
+
+  infrastructureFailed(): void {
+    this.#failures.inc();
   }
 
   leading(leads: boolean): void {
@@ -93,10 +99,14 @@ export class ControllerMetrics {
     }
   }
 
+  exposition(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
   serve(address: string): Promise<Server> {
     const server = createServer((request, response) => {
       if (request.url !== "/metrics") return void response.writeHead(404).end();
-      return void this.#registry.metrics().then(
+      return void this.exposition().then(
         (text) => response.writeHead(200, { "content-type": this.#registry.contentType }).end(text),
         () => response.writeHead(500).end(),
       );
@@ -108,7 +118,35 @@ export class ControllerMetrics {
     });
   }
 
-  #counter<L extends string>(name: string, help: string, labelNames: L[]): Counter<L> {
-    return new Counter({ name, help, labelNames, registers: [this.#registry] });
+  #counter(name: ControllerMetricName, collect?: (counter: Counter) => void): Counter {
+    return new Counter({ ...this.#settings(name), ...collecting(collect) });
   }
+
+  #gauge(name: ControllerMetricName, collect?: (gauge: Gauge) => void): Gauge {
+    return new Gauge({ ...this.#settings(name), ...collecting(collect) });
+  }
+
+  #histogram(name: ControllerMetricName, buckets?: number[]): Histogram {
+    return new Histogram({ ...this.#settings(name), ...(buckets === undefined ? {} : { buckets }) });
+  }
+
+  #settings(name: ControllerMetricName): {
+    name: string;
+    help: string;
+    labelNames: string[];
+    registers: Registry[];
+  } {
+    const { help, labels } = CONTROLLER_METRICS[name];
+    return { name, help, labelNames: [...labels], registers: [this.#registry] };
+  }
+}
+
+/** prom-client hands the metric over as `this`. */
+function collecting<M>(collect: ((metric: M) => void) | undefined): { collect?: (this: M) => void } {
+  if (collect === undefined) return {};
+  return {
+    collect(this: M): void {
+      collect(this);
+    },
+  };
 }

@@ -1,10 +1,11 @@
 /**
  * Who is at the other end of a stream: a pod shows a token of its ServiceAccount for our audience, the API server says whose it is, and it may have the items of
- * the one Gateway whose infrastructure that ServiceAccount belongs to.
+ * the one Gateway whose infrastructure that ServiceAccount belongs to. The token must be bound to the pod that the peer says it is: it ends with that pod.
  */
 import type { Gateway } from "../api/gateway.ts";
 import { keyFor } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
+import type { PodClaim } from "../dataplanes/remote/plan-server.ts";
 import { infrastructureName } from "../infra/names.ts";
 import type { KubernetesClient } from "../kubernetes/client.ts";
 
@@ -12,9 +13,14 @@ interface TokenReview {
   readonly status?: {
     readonly authenticated?: boolean;
     readonly audiences?: readonly string[];
-    readonly user?: { readonly username?: string };
+    readonly user?: {
+      readonly username?: string;
+      readonly extra?: Readonly<Record<string, readonly string[]>>;
+    };
   };
 }
+
+const POD_NAME = "authentication.kubernetes.io/pod-name";
 
 export class PodIdentity {
   readonly #client: KubernetesClient;
@@ -27,10 +33,13 @@ export class PodIdentity {
     this.#find = find;
   }
 
-  async mayServe(token: string, gateway: string): Promise<boolean> {
+  async mayServe(token: string, { gateway, pod }: PodClaim): Promise<boolean> {
     const [namespace = "", name = ""] = gateway.split("/");
     const found = this.#find(keyFor("Gateway", namespace, name)) as Gateway | undefined;
     if (found === undefined) return false;
+    const account = `system:serviceaccount:${namespace}:${infrastructureName(found)}`;
+    // Whoever knocks must not be able to make the API server work for nothing.
+    if (accountNamedBy(token) !== account) return false;
     const review = await this.#client.request<TokenReview>({
       method: "POST",
       path: "/apis/authentication.k8s.io/v1/tokenreviews",
@@ -44,7 +53,18 @@ export class PodIdentity {
     return (
       authenticated === true &&
       audiences?.includes(this.#audience) === true &&
-      user?.username === `system:serviceaccount:${namespace}:${infrastructureName(found)}`
+      user?.username === account &&
+      user.extra?.[POD_NAME]?.includes(pod) === true
     );
+  }
+}
+
+/** What a token says of itself, which is not worth anything until the API server has confirmed it. */
+function accountNamedBy(token: string): unknown {
+  try {
+    const [, claims = ""] = token.split(".");
+    return (JSON.parse(Buffer.from(claims, "base64url").toString()) as { readonly sub?: unknown }).sub;
+  } catch {
+    return undefined;
   }
 }

@@ -26,6 +26,7 @@ import { ControllerFlow } from "./flow.ts";
 import { openHealthServer } from "./health.ts";
 import type { ControllerMetrics } from "./metrics.ts";
 import { PodIdentity } from "./pod-identity.ts";
+import { RefusalLog } from "./refusal-log.ts";
 
 export interface ControllerOptions {
   readonly controllerName: string;
@@ -70,19 +71,25 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   const authority = await ensureAuthority(new AuthoritySecret(client, options.namespace));
   const serving = await servingPair(authority, options.streamService);
   const identity = new PodIdentity(client, TOKEN_AUDIENCE, (key) => flow.resources.get(key));
+  const refusals = new RefusalLog();
   const planServer = new PlanServer({
     features,
     certificate: serving.certificate,
     key: serving.key,
     address: options.stream.address,
     port: options.stream.port,
-    authorize: (token, gateway) => identity.mayServe(token, gateway),
-    onRefused: (gateway, peer) =>
-      observer.log?.("warn", `a pod at ${peer} was refused the plan of Gateway ${gateway}`),
+    authorize: (token, claim) => identity.mayServe(token, claim),
+    onRefused: (refusal) => {
+      metrics.refused(refusal.reason);
+      const line = refusals.line(refusal);
+      if (line !== undefined) observer.log?.("warn", line);
+    },
     onReplicas: (gateway, connected) => {
       metrics.replicas(gateway, connected);
       observer.log?.("info", `Gateway ${gateway}: ${connected} replicas connected`);
     },
+    since: () => flow.since,
+    onProgress: (stage, seconds) => metrics.propagated(stage, seconds),
   });
   const engine = new Engine(engineSettings(options, features));
   const recorder = new EventRecorder({ client, controllerName, instance: options.identity, observer });
@@ -97,7 +104,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   const flow: ControllerFlow = new ControllerFlow({
     engine,
     dataPlane: planServer,
-    onVerdicts: (verdicts) => writer.judge(verdicts),
+    onVerdicts: (verdicts, since) => writer.judge(verdicts, since),
     timed: (step) => metrics.timed(step),
   });
   const infrastructure = new InfrastructureReconciler({
@@ -113,9 +120,16 @@ export async function runController(options: ControllerOptions, signal: AbortSig
     }),
     find: (key) => flow.resources.get(key),
     onFact: (gateway, fact) => flow.learnAddresses(gateway, fact),
-    onProblem: (gateway, problem) => observer.log?.("warn", `${gateway}: ${problem}`),
+    onProblem: (gateway, problem) => {
+      metrics.infrastructureFailed();
+      observer.log?.("warn", `${gateway}: ${problem}`);
+    },
   });
-  metrics.backlog(() => writer.backlog);
+  metrics.read({
+    backlog: () => writer.backlog,
+    lags: () => planServer.lags,
+    eventsDropped: () => recorder.dropped,
+  });
   flow.connect(infrastructure);
   await planServer.listen();
   const { promise: synced, resolve: markSynced } = Promise.withResolvers<void>();
@@ -129,9 +143,9 @@ export async function runController(options: ControllerOptions, signal: AbortSig
     },
     observer,
   });
-  const watching = source.run((changes) => {
+  const watching = source.run((changes, since) => {
     writer.observe(changes);
-    flow.take(changes);
+    flow.take(changes, state.synced ? since : undefined);
     state.synced = true;
     markSynced();
   }, signal);

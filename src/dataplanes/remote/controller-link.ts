@@ -87,12 +87,14 @@ export class ControllerLink {
         ":path": PLAN_PATH,
         authorization: `Bearer ${await token()}`,
       });
-      stream.write(`${JSON.stringify({ type: "hello", gateway, pod } satisfies PodMessage)}\n`);
+      stream.write(
+        `${JSON.stringify({ type: "hello", gateway, pod, acknowledges: true } satisfies PodMessage)}\n`,
+      );
       await answered(session, stream);
       this.#stream = stream;
       onOpen();
       this.#events.onOpen();
-      for await (const line of readLines(stream, MAX_LINE))
+      for await (const line of readLines(stream, () => MAX_LINE))
         this.#events.onMessage(JSON.parse(line) as ControllerMessage);
     } finally {
       clearInterval(watchdog);
@@ -119,7 +121,7 @@ function keepAlive(session: ClientHttp2Session): NodeJS.Timeout {
   let answeredLast = true;
   session.on("error", () => session.destroy());
   return setInterval(() => {
-    if (!answeredLast) return session.destroy();
+    if (!answeredLast || session.destroyed) return session.destroy();
     answeredLast = false;
     return void session.ping(() => {
       answeredLast = true;

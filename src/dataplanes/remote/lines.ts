@@ -2,8 +2,8 @@ import type { Readable } from "node:stream";
 
 export class LineTooLong extends Error {}
 
-/** Lines of a stream of JSON, each handed over whole. A peer that never ends a line is cut off. */
-export async function* readLines(stream: Readable, maxBytes: number): AsyncGenerator<string> {
+/** Lines of a stream of JSON, each handed over whole. A peer that never ends a line is cut off at the limit of the moment. */
+export async function* readLines(stream: Readable, limit: () => number): AsyncGenerator<string> {
   let pending: Buffer[] = [];
   let size = 0;
   for await (const chunk of stream as AsyncIterable<Buffer>) {
@@ -18,7 +18,7 @@ export async function* readLines(stream: Readable, maxBytes: number): AsyncGener
     if (start < chunk.length) {
       pending.push(chunk.subarray(start));
       size += chunk.length - start;
-      if (size > maxBytes) throw new LineTooLong(`a line is longer than ${maxBytes} bytes`);
+      if (size > limit()) throw new LineTooLong(`a line is longer than ${limit()} bytes`);
     }
   }
 }

@@ -105,7 +105,7 @@ class PlanClient {
     link.send({ type: "serve", have });
   }
 
-  #take({ upserts, removes, synced }: ControllerMessage, from: ControllerLink): void {
+  #take({ upserts, removes, synced, state }: ControllerMessage, from: ControllerLink): void {
     if (from !== this.#source) return;
     const { dataPlane, journal, onState } = this.#options;
     const encoded = new Map<ItemId, string>();
@@ -118,6 +118,7 @@ class PlanClient {
     dataPlane.apply({ upserts: items, removes });
     this.#repeat(items);
     journal.record(encoded, removes);
+    if (state !== undefined) from.send({ type: "acknowledge", state });
     if (synced) onState?.("synced", from.address);
   }
 

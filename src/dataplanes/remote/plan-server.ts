@@ -1,6 +1,6 @@
 /**
- * The controller's end of the stream, seen by the rest as one data plane. Items are encoded once, whoever asks; a pod that reads slowly gets the newest state
- * of each item when it reads again, never a queue of old ones.
+ * The controller's end of the stream, seen by the rest as one data plane. Items are encoded once, whoever asks.
+ * Anybody who reaches the port may knock: until a peer has shown which pod it is, it costs next to nothing, and each refusal is told.
  */
 import {
   createSecureServer,
@@ -10,9 +10,12 @@ import {
 } from "node:http2";
 import type { ItemId, PlanDelta, PlanItem } from "../../plan/plan.ts";
 import type { CloseOptions, DataPlane, ItemReport } from "../dataplane.ts";
-import { readLines } from "./lines.ts";
-import { type ControllerMessage, digestOf, encodeItem, PLAN_PATH, type PodMessage } from "./protocol.ts";
-import { ReplicaReports } from "./replica-reports.ts";
+import { LineTooLong, readLines } from "./lines.ts";
+import { Progress, type ProgressStage } from "./progress.ts";
+import { digestOf, encodeItem, PLAN_PATH, type PodMessage } from "./protocol.ts";
+import { type EncodedItem, Replica, type ReplicaLag } from "./replica.ts";
+import { ReplicaReports, soundReports } from "./replica-reports.ts";
+import { STRANGER_LIMITS, type StrangerLimits, Strangers } from "./strangers.ts";
 
 export interface PlanServerOptions {
   readonly features: ReadonlySet<string>;
@@ -20,54 +23,91 @@ export interface PlanServerOptions {
   readonly key: string;
   readonly address: string;
   readonly port: number;
-  /** Whether the bearer of a token may have the items of a Gateway (`namespace/name`). */
-  readonly authorize: (token: string, gateway: string) => Promise<boolean>;
-  readonly onRefused?: (gateway: string, peer: string) => void;
+  /** Whether the bearer of a token is that pod and may have the items of that Gateway (`namespace/name`). */
+  readonly authorize: (token: string, claim: PodClaim) => Promise<boolean>;
+  readonly onRefused?: (refusal: StreamRefusal) => void;
   readonly onReplicas?: (gateway: string, connected: number) => void;
+  /** When what is being applied was seen first (as `performance.now()` counts); changes of which it is not known are not followed. */
+  readonly since?: () => number | undefined;
+  /** All connected pods that a change concerns have been sent it, or have acknowledged it. */
+  readonly onProgress?: (stage: ProgressStage, seconds: number) => void;
+  readonly limits?: Partial<StrangerLimits>;
 }
 
-interface EncodedItem {
-  readonly text: string;
-  readonly digest: string;
-}
-
-interface Replica {
+export interface PodClaim {
   readonly gateway: string;
   readonly pod: string;
-  readonly stream: ServerHttp2Stream;
-  /** What changed while the pod was not reading. */
-  readonly pending: Set<ItemId>;
-  blocked: boolean;
-  /** Whether this controller is the one that the pod takes its items from. */
-  serving: boolean;
 }
 
-const MAX_LINE = 64 * 1024 * 1024;
-const ITEMS_PER_MESSAGE = 256;
+/**
+ * `token`: none was shown. `hello`: what came is no hello, or came too late. `identity`: the token is not that pod's. `elsewhere`: the pod is connected from another
+ * address. `crowd`: too many strangers at once.
+ */
+export type RefusalReason = "token" | "hello" | "identity" | "elsewhere" | "crowd";
+
+export interface StreamRefusal {
+  readonly reason: RefusalReason;
+  readonly peer: string;
+  /** What the peer claimed to be, if it came so far. */
+  readonly claim?: PodClaim;
+}
+
+const MAX_LINE = 16 * 1024 * 1024;
+const MAX_NAME = 520;
 const PING_MS = 10_000;
+/** For a peer to read why it was refused. */
+const GOODBYE_MS = 500;
+const NO_ITEMS: ReadonlyMap<ItemId, EncodedItem> = new Map();
 
 export class PlanServer implements DataPlane {
   readonly features: ReadonlySet<string>;
   readonly #options: PlanServerOptions;
   readonly #server: Http2SecureServer;
-  readonly #sessions: Set<ServerHttp2Session> = new Set();
+  readonly #visits: Map<ServerHttp2Session, Visit> = new Map();
   readonly #items: Map<string, Map<ItemId, EncodedItem>> = new Map();
   readonly #gatewayOf: Map<ItemId, string> = new Map();
   readonly #replicas: Map<string, Set<Replica>> = new Map();
   readonly #reports: ReplicaReports = new ReplicaReports();
+  readonly #limits: StrangerLimits;
+  readonly #strangers: Strangers;
+  readonly #progress: Progress;
+  /** Counts the states of the plan, so that a pod can say which one it has. */
+  #state = 0;
 
   constructor(options: PlanServerOptions) {
     this.features = options.features;
     this.#options = options;
-    this.#server = createSecureServer({ cert: options.certificate, key: options.key, minVersion: "TLSv1.3" });
-    this.#server.on("session", (session) => this.#keepAlive(session));
+    this.#limits = { ...STRANGER_LIMITS, ...options.limits };
+    this.#strangers = new Strangers(this.#limits);
+    this.#progress = new Progress(
+      (gateway) => this.#replicas.get(gateway) ?? [],
+      (stage, seconds) => options.onProgress?.(stage, seconds),
+    );
+    this.#server = createSecureServer({
+      cert: options.certificate,
+      key: options.key,
+      minVersion: "TLSv1.3",
+      handshakeTimeout: this.#limits.helloMs,
+      settings: { maxConcurrentStreams: 2 },
+    });
+    this.#server.on("session", (session) => this.#meet(session));
     this.#server.on("stream", (stream, headers) => {
       stream.on("error", () => stream.destroy());
-      if (headers[":method"] !== "POST" || headers[":path"] !== PLAN_PATH) return refuse(stream, 404);
+      const visit = this.#visits.get(stream.session as ServerHttp2Session);
+      if (visit === undefined || visit.isRefused) return stream.destroy();
+      if (headers[":method"] !== "POST" || headers[":path"] !== PLAN_PATH)
+        return this.#refuse(visit, stream, { status: 404, reason: "hello" });
       const token = /^Bearer (.+)$/.exec(headers["authorization"] ?? "")?.[1];
-      if (token === undefined) return refuse(stream, 401);
-      return void this.#serve(stream, token).catch(() => stream.destroy());
+      if (token === undefined) return this.#refuse(visit, stream, { status: 401, reason: "token" });
+      return void this.#serve(visit, stream, token).catch(() => stream.destroy());
     });
+  }
+
+  /** How far each connected pod is behind. */
+  get lags(): readonly ReplicaLag[] {
+    return [...this.#replicas.values()].flatMap((replicas) =>
+      [...replicas].filter(({ isServed }) => isServed).map(({ lag }) => lag),
+    );
   }
 
   listen(): Promise<number> {
@@ -100,9 +140,13 @@ export class PlanServer implements DataPlane {
       note(gateway, id);
     }
     this.#reports.drop(removes);
+    this.#state++;
     for (const [gateway, ids] of changed) {
-      for (const replica of this.#replicas.get(gateway) ?? []) this.#send(replica, ids);
+      const items = this.#items.get(gateway) ?? NO_ITEMS;
+      for (const replica of this.#replicas.get(gateway) ?? []) replica.send(ids, items, this.#state);
     }
+    const since = this.#options.since?.();
+    if (since !== undefined) this.#progress.begin(this.#state, since, new Set(changed.keys()));
   }
 
   onReport(handler: (reports: readonly ItemReport[]) => void): void {
@@ -111,7 +155,7 @@ export class PlanServer implements DataPlane {
 
   async close(_options?: CloseOptions): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const session of this.#sessions) session.destroy();
+    for (const session of this.#visits.keys()) session.destroy();
     await closed;
   }
 
@@ -126,117 +170,177 @@ export class PlanServer implements DataPlane {
     this.#gatewayOf.set(item.id, item.gateway);
   }
 
-  #keepAlive(session: ServerHttp2Session): void {
-    this.#sessions.add(session);
+  #meet(session: ServerHttp2Session): void {
+    const peer = session.socket.remoteAddress ?? "";
+    session.on("error", () => session.destroy());
+    const leave = this.#strangers.enter(peer);
+    if (leave === undefined) {
+      this.#options.onRefused?.({ reason: "crowd", peer });
+      session.destroy();
+      return;
+    }
+    const limit = setTimeout(() => {
+      this.#options.onRefused?.({ reason: "hello", peer });
+      session.destroy();
+    }, this.#limits.helloMs);
+    this.#visits.set(session, { session, peer, limit, leave, isRefused: false });
     let answered = true;
     const timer = setInterval(() => {
-      if (!answered) return session.destroy();
+      // A session that has ended throws at a ping, and only later says that it is closed.
+      if (!answered || session.destroyed) return session.destroy();
       answered = false;
       return void session.ping(() => {
         answered = true;
       });
     }, PING_MS);
     timer.unref();
-    session.on("error", () => session.destroy());
     session.once("close", () => {
       clearInterval(timer);
-      this.#sessions.delete(session);
+      clearTimeout(limit);
+      this.#visits.delete(session);
+      setTimeout(leave, this.#limits.restMs).unref();
     });
   }
 
-  async #serve(stream: ServerHttp2Stream, token: string): Promise<void> {
+  async #serve(visit: Visit, stream: ServerHttp2Stream, token: string): Promise<void> {
     let replica: Replica | undefined;
+    const limit = (): number => (replica === undefined ? this.#limits.helloBytes : MAX_LINE);
     try {
-      for await (const line of readLines(stream, MAX_LINE)) {
-        const message = JSON.parse(line) as PodMessage;
-        if (message.type === "hello" && replica === undefined) {
-          if (!(await this.#options.authorize(token, message.gateway))) {
-            this.#options.onRefused?.(message.gateway, stream.session?.socket.remoteAddress ?? "");
-            return refuse(stream, 403);
-          }
-          replica = this.#admit(stream, message);
-        } else if (message.type === "serve" && replica !== undefined) {
-          this.#begin(replica, message.have);
-        } else if (message.type === "report" && replica !== undefined) {
-          this.#reports.take(replica.pod, own(message.reports, replica.gateway, this.#gatewayOf));
-        } else return refuse(stream, 400);
+      for await (const line of readLines(stream, limit)) {
+        const message = parsed(line);
+        if (message?.type === "hello" && replica === undefined) {
+          replica = await this.#admit(visit, stream, { token, hello: message });
+          if (replica === undefined) return;
+        } else if (message === undefined || replica === undefined || !this.#take(replica, message)) {
+          return this.#refuse(visit, stream, { status: 400, reason: "hello" });
+        }
       }
+    } catch (error) {
+      if (!(error instanceof LineTooLong)) throw error;
+      this.#refuse(visit, stream, { status: 400, reason: "hello" });
     } finally {
       if (replica !== undefined) this.#dismiss(replica);
     }
   }
 
-  #admit(stream: ServerHttp2Stream, hello: Extract<PodMessage, { type: "hello" }>): Replica {
+  async #admit(
+    visit: Visit,
+    stream: ServerHttp2Stream,
+    { token, hello }: { readonly token: string; readonly hello: Hello },
+  ): Promise<Replica | undefined> {
+    const { gateway, pod } = hello;
+    const claim = { gateway, pod };
+    if (!(await this.#options.authorize(token, claim))) {
+      this.#refuse(visit, stream, { status: 403, reason: "identity", claim });
+      return undefined;
+    }
+    if (stream.destroyed) return undefined;
+    const replicas = this.#replicas.get(gateway) ?? new Set();
+    for (const other of [...replicas].filter((each) => each.pod === pod)) {
+      // A token that somebody else got hold of is of no use while its pod is there.
+      if (other.address !== visit.peer) {
+        this.#refuse(visit, stream, { status: 409, reason: "elsewhere", claim });
+        return undefined;
+      }
+      this.#dismiss(other);
+      other.stream.destroy();
+    }
+    clearTimeout(visit.limit);
+    visit.leave();
     stream.respond({ ":status": 200, "content-type": "application/x-ndjson" });
-    const replica: Replica = {
-      gateway: hello.gateway,
-      pod: hello.pod,
-      stream,
-      pending: new Set(),
-      blocked: false,
-      serving: false,
-    };
-    const replicas = this.#replicas.get(hello.gateway) ?? new Set();
-    this.#replicas.set(hello.gateway, replicas.add(replica));
-    this.#options.onReplicas?.(hello.gateway, replicas.size);
+    const replica = new Replica(stream, visit.peer, hello);
+    this.#replicas.set(gateway, replicas.add(replica));
+    this.#options.onReplicas?.(gateway, replicas.size);
     stream.on("drain", () => {
-      replica.blocked = false;
-      this.#send(replica, []);
+      replica.drained(this.#items.get(gateway) ?? NO_ITEMS, this.#state);
+      this.#progress.advance();
     });
     return replica;
   }
 
+  /** What an admitted pod says; false where it makes no sense. */
+  #take(replica: Replica, message: PodMessage): boolean {
+    switch (message.type) {
+      case "serve":
+        // Once: each time would be another whole plan to be sent.
+        if (replica.isServed) return false;
+        this.#begin(replica, message.have);
+        return true;
+      case "report":
+        this.#reports.take(replica.id, this.#own(replica, message.reports));
+        return true;
+      case "acknowledge":
+        replica.acknowledge(message.state);
+        this.#progress.advance();
+        return true;
+      default:
+        return false;
+    }
+  }
+
   #begin(replica: Replica, have: Readonly<Record<ItemId, string>>): void {
-    replica.serving = true;
-    const items = this.#items.get(replica.gateway) ?? new Map<ItemId, EncodedItem>();
+    const items = this.#items.get(replica.gateway) ?? NO_ITEMS;
     const ids = [
       ...[...items].filter(([id, { digest }]) => have[id] !== digest).map(([id]) => id),
       ...Object.keys(have).filter((id) => !items.has(id)),
     ];
-    this.#send(replica, ids, true);
+    replica.begin(ids, items, this.#state);
   }
 
   #dismiss(replica: Replica): void {
     const replicas = this.#replicas.get(replica.gateway);
-    replicas?.delete(replica);
-    if (replicas?.size === 0) this.#replicas.delete(replica.gateway);
-    this.#reports.forget(replica.pod);
-    this.#options.onReplicas?.(replica.gateway, replicas?.size ?? 0);
+    if (replicas?.delete(replica) !== true) return;
+    if (replicas.size === 0) this.#replicas.delete(replica.gateway);
+    this.#reports.forget(replica.id);
+    this.#options.onReplicas?.(replica.gateway, replicas.size);
+    this.#progress.advance();
   }
 
-  /** The whole difference is one message to the pod, so that it is applied in one step, unless it is very large. */
-  #send(replica: Replica, ids: readonly ItemId[], synced = false): void {
-    if (!replica.serving) return;
-    for (const id of ids) replica.pending.add(id);
-    if (replica.blocked && !synced) return;
-    const batch = [...replica.pending];
-    replica.pending.clear();
-    if (batch.length === 0 && !synced) return;
-    const items = this.#items.get(replica.gateway);
-    for (let start = 0; start === 0 || start < batch.length; start += ITEMS_PER_MESSAGE) {
-      const part = batch.slice(start, start + ITEMS_PER_MESSAGE);
-      const last = start + ITEMS_PER_MESSAGE >= batch.length;
-      const message: ControllerMessage = {
-        type: "delta",
-        upserts: part.flatMap((id) => items?.get(id)?.text ?? []),
-        removes: part.filter((id) => !items?.has(id)),
-        ...(synced && last ? { synced } : {}),
-      };
-      if (!replica.stream.write(`${JSON.stringify(message)}\n`)) replica.blocked = true;
-    }
+  /** A pod speaks for the items of its own Gateway only. */
+  #own({ gateway }: Replica, reports: unknown): readonly ItemReport[] {
+    return soundReports(reports).filter(({ id }) => this.#gatewayOf.get(id) === gateway);
+  }
+
+  /** Ends the whole session, as soon as the peer had a chance to read why. */
+  #refuse(
+    visit: Visit,
+    stream: ServerHttp2Stream,
+    { status, ...refusal }: Omit<StreamRefusal, "peer"> & { readonly status: number },
+  ): void {
+    this.#options.onRefused?.({ peer: visit.peer, ...refusal });
+    visit.isRefused = true;
+    clearTimeout(visit.limit);
+    setTimeout(() => visit.session.destroy(), GOODBYE_MS).unref();
+    if (!stream.headersSent && !stream.destroyed) stream.respond({ ":status": status }, { endStream: true });
+    else stream.destroy();
   }
 }
 
-/** A pod speaks for the items of its own Gateway only. */
-function own(
-  reports: readonly ItemReport[],
-  gateway: string,
-  gatewayOf: ReadonlyMap<ItemId, string>,
-): readonly ItemReport[] {
-  return reports.filter(({ id }) => gatewayOf.get(id) === gateway);
+/** A session, and what is to be done once its peer is no stranger any more. */
+interface Visit {
+  readonly session: ServerHttp2Session;
+  readonly peer: string;
+  readonly limit: NodeJS.Timeout;
+  readonly leave: () => void;
+  isRefused: boolean;
 }
 
-function refuse(stream: ServerHttp2Stream, status: number): void {
-  if (!stream.headersSent && !stream.destroyed) stream.respond({ ":status": status }, { endStream: true });
-  else stream.destroy();
+type Hello = Extract<PodMessage, { readonly type: "hello" }>;
+
+/** A message with the fields that its type has; what is in the lists is looked at later. */
+function parsed(line: string): PodMessage | undefined {
+  let message: Partial<Record<string, unknown>>;
+  try {
+    message = JSON.parse(line) ?? {};
+  } catch {
+    return undefined;
+  }
+  const { type, gateway, pod, have } = message;
+  if (type === "hello" && !(isName(gateway) && isName(pod))) return undefined;
+  if (type === "serve" && (typeof have !== "object" || have === null)) return undefined;
+  return message as unknown as PodMessage;
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === "string" && value.length <= MAX_NAME;
 }

@@ -1,10 +1,11 @@
 /**
  * The stream between a controller and the data plane pods of its Gateways: one HTTP/2 request over TLS, lines of JSON both ways.
  *
- *   pod → controller   hello   which Gateway
- *                      serve   asks for items, and says which it still has (by digest), so that only the difference is sent
- *                      report  the fate of items
- *   controller → pod   delta   items that appeared, changed or went away; `synced` ends the first difference
+ *   pod → controller   hello        which Gateway, which pod
+ *                      serve        asks for items, once, and says which it still has (by digest), so that only the difference is sent
+ *                      report       the fate of items
+ *                      acknowledge  the state that the pod has, as the delta called it
+ *   controller → pod   delta        items that appeared, changed or went away; `synced` ends the first difference; `state` names what is complete with it
  *
  * A pod speaks to every replica of the controller and takes items from one of them at a time: all replicas must know what is programmed, since any of them may be
  * the leader that writes statuses, but two of them must not both feed one pod, since one may be behind.
@@ -24,9 +25,12 @@ export type PodMessage =
       readonly type: "hello";
       readonly gateway: string;
       readonly pod: string;
+      /** Pods of earlier versions do not acknowledge. */
+      readonly acknowledges?: boolean;
     }
   | { readonly type: "serve"; readonly have: Readonly<Record<ItemId, string>> }
-  | { readonly type: "report"; readonly reports: readonly ItemReport[] };
+  | { readonly type: "report"; readonly reports: readonly ItemReport[] }
+  | { readonly type: "acknowledge"; readonly state: number };
 
 export interface ControllerMessage {
   readonly type: "delta";
@@ -34,6 +38,7 @@ export interface ControllerMessage {
   readonly upserts: readonly string[];
   readonly removes: readonly ItemId[];
   readonly synced?: true;
+  readonly state?: number;
 }
 
 /** The one place where a key leaves the process: towards a pod that has proved to be its Gateway's. */

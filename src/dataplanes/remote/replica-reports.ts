@@ -58,3 +58,23 @@ export class ReplicaReports {
 function same(a: ItemReport, b: ItemReport | undefined): boolean {
   return b !== undefined && a.state === b.state && a.reason === b.reason && a.message === b.message;
 }
+
+const MOST_MESSAGE = 1024;
+/** As the API wants the reason of a condition. */
+const REASON = /^[A-Za-z]([A-Za-z0-9_,:]{0,254}[A-Za-z0-9_])?$/;
+
+/** Reports as they should be, of whatever a pod has sent: they end in statuses, which the API server would refuse for one bad word. */
+export function soundReports(given: unknown): readonly ItemReport[] {
+  return (Array.isArray(given) ? given : []).flatMap((report: Partial<ItemReport> | null): ItemReport[] => {
+    const { id, state, reason, message } = report ?? {};
+    if (typeof id !== "string" || (state !== "programmed" && state !== "rejected")) return [];
+    return [
+      {
+        id,
+        state,
+        ...(typeof reason === "string" && REASON.test(reason) ? { reason } : {}),
+        ...(typeof message === "string" ? { message: message.slice(0, MOST_MESSAGE) } : {}),
+      },
+    ];
+  });
+}

@@ -3,7 +3,8 @@ import type { Resource } from "../../api/resource.ts";
 import type { Change } from "../source.ts";
 
 export interface BatchOptions {
-  readonly sink: (changes: readonly Change[]) => void;
+  /** `since` is when the first of the changes came, as `performance.now()` counts. */
+  readonly sink: (changes: readonly Change[], since: number) => void;
   /** Changes that arrive within this time of the first go together. */
   readonly gatherMs: number;
   /** While this is true a batch waits for what belongs to it, but no longer than `holdMs`. */
@@ -69,6 +70,6 @@ export class Batch {
   #send(): void {
     const changes = [...this.#changes].map(([key, resource]) => ({ key, resource }));
     this.#changes = new Map();
-    this.#options.sink(changes);
+    this.#options.sink(changes, changes.length === 0 ? performance.now() : this.#since);
   }
 }

@@ -57,10 +57,13 @@ export class KubernetesSource implements Source {
     this.#options = options;
   }
 
-  async run(sink: (changes: readonly Change[]) => void, signal: AbortSignal): Promise<void> {
+  async run(sink: Sink, signal: AbortSignal): Promise<void> {
     await new Run(this.#options, sink, signal).run();
   }
 }
+
+/** Changes, and when the first of them was seen. */
+type Sink = (changes: readonly Change[], since: number) => void;
 
 interface WatchedKind {
   readonly collections: readonly Collection[];
@@ -82,11 +85,7 @@ class Run {
   readonly #awaited = new Set<string>(["kinds", "installation"]);
   #installation: Installation | undefined;
 
-  constructor(
-    options: KubernetesSourceOptions,
-    sink: (changes: readonly Change[]) => void,
-    signal: AbortSignal,
-  ) {
+  constructor(options: KubernetesSourceOptions, sink: Sink, signal: AbortSignal) {
     this.#options = options;
     this.#signal = signal;
     this.#scopes = options.namespaces === undefined ? [undefined] : [...new Set(options.namespaces)];

@@ -51,6 +51,10 @@ export interface StatusObserver {
     readonly kind: Kind;
     readonly result: "written" | "conflict" | "failed";
   }) => void;
+  /** What was already written had to be written again. */
+  readonly onStatusFight?: (fight: { readonly kind: Kind }) => void;
+  /** The effect of a change that was watched stands in a status, so long after it was seen. */
+  readonly onStatusTold?: (told: { readonly kind: Kind; readonly seconds: number }) => void;
 }
 
 export interface StatusWrite {
@@ -94,6 +98,8 @@ interface Entry {
   readonly pace: Pace;
   readonly normalised: Normalised;
   backoff?: Backoff;
+  /** When the first change was seen whose effect is not written yet. */
+  since?: number;
 }
 
 /** What to write, and over which version of the object. */
@@ -140,8 +146,8 @@ export class StatusWriter {
     }
   }
 
-  /** Takes the engine's newest verdicts. */
-  judge(verdicts: Iterable<readonly [Key, ObjectVerdict | undefined]>): void {
+  /** Takes the engine's newest verdicts, and when that was seen which changed them, if it was a change that was watched. */
+  judge(verdicts: Iterable<readonly [Key, ObjectVerdict | undefined]>, since?: number): void {
     for (const [key, verdict] of verdicts) {
       const entry = this.#entryOf(key);
       if (verdict === undefined) {
@@ -150,6 +156,7 @@ export class StatusWriter {
       } else {
         entry.verdict = verdict;
         entry.wasOurs = true;
+        if (since !== undefined && this.#queue !== undefined) entry.since ??= since;
       }
       this.#enqueue(key);
     }
@@ -225,7 +232,10 @@ export class StatusWriter {
       if (entry?.held === undefined) return;
       const { verdict } = entry;
       const wish = await this.#wish(key, entry, signal);
-      if (wish === undefined) return;
+      if (wish === undefined) {
+        delete entry.since;
+        return;
+      }
       if (entry.held !== wish.over || entry.verdict !== verdict) continue;
       const rest = Math.max(entry.pace.rest(), this.#graceFor(entry, wish));
       if (rest > 0) {
@@ -343,7 +353,14 @@ export class StatusWriter {
       JSON.stringify([verdict, installed()]),
       this.#timing,
     );
-    if (times > 0) onFight?.({ key, held: after, times });
+    if (times > 0) {
+      observer?.onStatusFight?.({ kind: kindOf(key) });
+      onFight?.({ key, held: after, times });
+    }
+    if (entry.since !== undefined) {
+      observer?.onStatusTold?.({ kind: kindOf(key), seconds: (performance.now() - entry.since) / 1000 });
+      delete entry.since;
+    }
     observer?.onStatusWrite?.({ kind: kindOf(key), result: "written" });
     onWrite?.({ key, verdict, before, after });
   }

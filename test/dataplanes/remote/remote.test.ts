@@ -79,7 +79,7 @@ describe("the stream between controller and pods", () => {
       ...certificate,
       address: "127.0.0.1",
       port,
-      authorize: async (token, gateway) => token === `token of ${gateway}`,
+      authorize: async (token, { gateway }) => token === `token of ${gateway}`,
     });
     server.onReport((changed) => reports.push(...changed));
     stops.push(() => server.close());
