@@ -69,6 +69,8 @@ export function go(shop: Workshop, args: readonly string[], options: GoOptions =
 }
 
 interface ScratchModule {
+  /** Only where it matters: a module sees the internal packages of another one when it is named as if it lay below it. */
+  readonly name?: string;
   readonly files: Readonly<Record<string, string>>;
   readonly directives?: readonly string[];
   readonly goVersion?: string;
@@ -76,7 +78,7 @@ interface ScratchModule {
 
 export function writeModule(shop: Workshop, module: ScratchModule): void {
   const lines = [
-    "module mergeway.test/scratch",
+    `module ${module.name ?? "mergeway.test/scratch"}`,
     `go ${module.goVersion ?? "1.26.0"}`,
     ...(module.directives ?? []),
   ];

@@ -1,6 +1,7 @@
 // How each part of the bed is built. No image and no finished program can be downloaded, but Go modules
 // give every one of them, so a cluster needs nothing but a module proxy and Debian's packages.
 
+import { createHash } from "node:crypto";
 import {
   chmodSync,
   copyFileSync,
@@ -84,6 +85,55 @@ const helm: Recipe = fromPackages({
   version: versions.helm,
   module: "helm.sh/helm/v3",
   packages: ["/cmd/helm"],
+});
+
+/** A client of Gateway statuses: makes records of the hostnames and addresses it finds in them. */
+const externalDns: Recipe = {
+  name: "external-dns",
+  version: versions.externalDns,
+  async build(shop) {
+    const module = "sigs.k8s.io/external-dns";
+    // Named by a module far below and compiled into nothing. No proxy gives it, and an empty one will do.
+    const absent = "vbom.ml/util";
+    mkdirSync(join(shop.scratch, "absent"));
+    writeFileSync(join(shop.scratch, "absent/go.mod"), `module ${absent}\n`);
+    writeModule(shop, {
+      files: { "tools.go": toolsFile([module]) },
+      directives: [`require ${module} ${versions.externalDns}`, `replace ${absent} => ./absent`],
+    });
+    await go(shop, ["build", ...strip, "-o", join(shop.out, "external-dns"), module], { cgo: false });
+  },
+};
+
+const certManagerMain = new URL("cert-manager/main.go", import.meta.url);
+
+/** Certificates for listeners: the controllers of the release behind a start of our own, the CRDs and the chart. */
+const certManager: Recipe = {
+  name: "cert-manager",
+  version: `${versions.certManager}-${digestOf(certManagerMain)}`,
+  async build(shop) {
+    const module = "github.com/cert-manager/cert-manager";
+    writeModule(shop, {
+      name: `${module}/bed`,
+      files: { "main.go": readFileSync(certManagerMain, "utf8") },
+      directives: [`require ${module} ${versions.certManager}`],
+    });
+    await go(shop, ["build", ...strip, "-o", join(shop.out, "cert-manager"), "."], { cgo: false });
+    const { dir } = await downloadModule(`${module}@${versions.certManager}`);
+    copyYaml(join(dir, "deploy/crds"), join(shop.out, "crds"), () => true);
+    cpSync(join(dir, "deploy/charts/cert-manager"), join(shop.out, "chart"), { recursive: true });
+  },
+};
+
+function digestOf(file: URL): string {
+  return createHash("sha256").update(readFileSync(file)).digest("hex").slice(0, 8);
+}
+
+const pebble: Recipe = fromPackages({
+  name: "pebble",
+  version: versions.pebble,
+  module: "github.com/letsencrypt/pebble/v2",
+  packages: ["/cmd/pebble"],
 });
 
 interface PackagePrograms {
@@ -231,5 +281,8 @@ export const recipes: readonly Recipe[] = [
   echo,
   conformance,
   helm,
+  externalDns,
+  certManager,
+  pebble,
   envoy,
 ];

@@ -6,6 +6,11 @@ export const versions = {
   coredns: "v1.15.0",
   helm: "v3.22.0",
   envoy: "1.40.0",
+  /** Versions 0.22 and 0.23 ask for modules that no proxy serves. */
+  externalDns: "v0.21.0",
+  certManager: "v1.21.2",
+  /** An authority that speaks ACME, for tests. */
+  pebble: "v2.10.1",
   gatewayApi: "v1.7.0",
   /** The last minor version whose module still ships the XListenerSet CRD is 1.4. */
   xListenerSet: "v1.4.1",
