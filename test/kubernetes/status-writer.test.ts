@@ -31,6 +31,9 @@ let interfere: ((seen: Seen, answer: Answer) => boolean)[];
 /** Fields of the status that the server's CRD does not know. */
 let unknown: readonly string[];
 let fights: number;
+/** Seconds from the watch event to the status, as told; and kinds whose status was fought over. */
+let told: number[];
+let foughtOver: string[];
 
 function bump(): void {
   stored.metadata.resourceVersion = String(Number(stored.metadata.resourceVersion) + 1);
@@ -89,6 +92,8 @@ beforeEach(async () => {
   interfere = [];
   unknown = [];
   fights = 0;
+  told = [];
+  foughtOver = [];
   stored = {
     metadata: { name: "web", namespace: "shop", uid: "u1", generation: 1, resourceVersion: "10" },
     status: { parents: [FOREIGN] },
@@ -102,6 +107,10 @@ beforeEach(async () => {
     timing: FAST,
     onFight: () => {
       fights++;
+    },
+    observer: {
+      onStatusTold: ({ seconds }) => told.push(seconds),
+      onStatusFight: ({ kind }) => foughtOver.push(kind),
     },
   });
   writer.observe([{ key: KEY, resource: resource() }]);
@@ -311,5 +320,18 @@ describe("the status writer", () => {
       writer.observe([{ key: KEY, resource: resource() }]);
       await eventually(() => expect(fights).toBe(round));
     }
+    expect(foughtOver).toEqual(Array.from({ length: 4 }, () => "HTTPRoute"));
+  });
+
+  test("the time from what was watched to the status is told once, and not of what nobody changed", async () => {
+    const since = performance.now() - 5_000;
+    writer.judge([[KEY, verdict("fine")]], since);
+    writer.judge([[KEY, verdict("finer")]], performance.now());
+    await eventually(() => expect(ours()?.conditions[0]?.message).toBe("finer"));
+    await eventually(() => expect(told).toHaveLength(1));
+    expect(told[0]).toBeGreaterThanOrEqual(5);
+    judge(KEY, verdict("by a report of a data plane"));
+    await eventually(() => expect(ours()?.conditions[0]?.message).toContain("report"));
+    expect(told).toHaveLength(1);
   });
 });

@@ -1,6 +1,12 @@
-/** Names of things to do: each at most once in the queue and at most once under way, whatever is asked meanwhile. */
+/**
+ * Names of things to do: each at most once in the queue and at most once under way, whatever is asked meanwhile. Names are in lanes that take turns, so
+ * that a tenant with very many of them delays itself alone.
+ */
 export class WorkQueue {
-  readonly #ready = new Set<string>();
+  readonly #laneOf: (name: string) => string;
+  /** The lane whose turn it is comes first; none is empty. */
+  readonly #ready = new Map<string, Set<string>>();
+  #readyCount = 0;
   readonly #timers = new Map<string, { readonly at: number; readonly timer: NodeJS.Timeout }>();
   readonly #busy = new Set<string>();
   /** Asked for while under way: comes again after that. */
@@ -8,8 +14,12 @@ export class WorkQueue {
   readonly #waiting: ((name: string | undefined) => void)[] = [];
   #closed = false;
 
+  constructor(laneOf: (name: string) => string) {
+    this.#laneOf = laneOf;
+  }
+
   get size(): number {
-    return this.#ready.size + this.#timers.size + this.#busy.size;
+    return this.#readyCount + this.#timers.size + this.#busy.size;
   }
 
   /** An earlier time wins over a later one. */
@@ -19,7 +29,7 @@ export class WorkQueue {
       this.#again.set(name, Math.min(delayMs, this.#again.get(name) ?? Number.POSITIVE_INFINITY));
       return;
     }
-    if (this.#ready.has(name)) return;
+    if (this.#ready.get(this.#laneOf(name))?.has(name)) return;
     const at = performance.now() + delayMs;
     const timed = this.#timers.get(name);
     if (timed !== undefined) {
@@ -34,12 +44,10 @@ export class WorkQueue {
   /** The next name; undefined when the queue is closed. `done` must follow. */
   next(): Promise<string | undefined> {
     if (this.#closed) return Promise.resolve(undefined);
-    for (const name of this.#ready) {
-      this.#ready.delete(name);
-      this.#busy.add(name);
-      return Promise.resolve(name);
-    }
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    const name = this.#takeReady();
+    if (name === undefined) return new Promise((resolve) => this.#waiting.push(resolve));
+    this.#busy.add(name);
+    return Promise.resolve(name);
   }
 
   done(name: string): void {
@@ -54,6 +62,7 @@ export class WorkQueue {
     for (const { timer } of this.#timers.values()) clearTimeout(timer);
     this.#timers.clear();
     this.#ready.clear();
+    this.#readyCount = 0;
     for (const resolve of this.#waiting.splice(0)) resolve(undefined);
   }
 
@@ -65,10 +74,29 @@ export class WorkQueue {
   #offer(name: string): void {
     const taker = this.#waiting.shift();
     if (taker === undefined) {
-      this.#ready.add(name);
+      this.#putReady(name);
       return;
     }
     this.#busy.add(name);
     taker(name);
+  }
+
+  #putReady(name: string): void {
+    const lane = this.#laneOf(name);
+    const names = this.#ready.get(lane);
+    if (names === undefined) this.#ready.set(lane, new Set([name]));
+    else names.add(name);
+    this.#readyCount++;
+  }
+
+  #takeReady(): string | undefined {
+    const [lane, names] = this.#ready.entries().next().value ?? [];
+    const name = names?.values().next().value;
+    if (lane === undefined || names === undefined || name === undefined) return undefined;
+    names.delete(name);
+    this.#ready.delete(lane);
+    if (names.size > 0) this.#ready.set(lane, names);
+    this.#readyCount--;
+    return name;
   }
 }

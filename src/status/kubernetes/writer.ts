@@ -7,7 +7,7 @@
  * Every replica feeds it; only the one that leads calls `run`.
  */
 import { setImmediate } from "node:timers/promises";
-import { type Key, kindOf } from "../../api/key.ts";
+import { type Key, kindOf, partsOf } from "../../api/key.ts";
 import type { Kind, Resource } from "../../api/resource.ts";
 import type { ObjectVerdict } from "../../engine/verdicts.ts";
 import { ApiError, hasStatus } from "../../kubernetes/api-error.ts";
@@ -169,7 +169,7 @@ export class StatusWriter {
 
   /** Writes while this replica leads. */
   async run(signal: AbortSignal): Promise<void> {
-    const queue = new WorkQueue();
+    const queue = new WorkQueue((key) => partsOf(key).namespace);
     this.#queue = queue;
     this.#graceEnds = performance.now() + this.#timing.graceMs;
     for (const [key, entry] of this.#entries) {
