@@ -109,6 +109,32 @@ describe("what a status write announces", () => {
     expect(news(FINE, FINE)).toEqual([]);
   });
 
+  test("a certificate that is not there yet, and then is: one cause is one Event, whatever conditions it has", () => {
+    const absent = "Secret shop does not exist";
+    const waiting = [
+      condition("Accepted", "False", "Invalid", absent),
+      condition("ResolvedRefs", "False", "InvalidCertificateRef", absent),
+      condition("Programmed", "False", "Invalid", absent),
+    ];
+    const resolved = condition("ResolvedRefs", "True", "ResolvedRefs", "all references resolve");
+    expect(news(undefined, waiting)).toEqual([
+      { on: SET, type: "Warning", reason: "InvalidCertificateRef", note: `listener https: ${absent}` },
+    ]);
+    for (const after of [PENDING, FINE]) {
+      expect(news(waiting, [...after, resolved])).toEqual([
+        { on: SET, type: "Normal", reason: "ResolvedRefs", note: "listener https: all references resolve" },
+      ]);
+    }
+  });
+
+  test("two causes are two Events", () => {
+    const both = [
+      condition("ResolvedRefs", "False", "InvalidCertificateRef", "one of two certificates does not exist"),
+      condition("Programmed", "False", "Invalid", "no such cipher"),
+    ];
+    expect(news(FINE, both).map(({ reason }) => reason)).toEqual(["InvalidCertificateRef", "Invalid"]);
+  });
+
   test("a data plane that refuses a listener that it served", () => {
     const refused = [...FINE.slice(0, 2), condition("Programmed", "False", "Invalid", "no such cipher")];
     expect(news(FINE, refused)).toEqual([

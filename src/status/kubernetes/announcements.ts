@@ -162,13 +162,15 @@ interface Topic {
   readonly action: string;
 }
 
+/** From the one that tells most about a cause to the one that tells least. */
 const TOPICS: readonly Topic[] = [
-  { type: "Accepted", bad: "False", recovered: "Accepted", action: "Accept" },
   { type: "Conflicted", bad: "True", recovered: "ConflictResolved", action: "Merge" },
   { type: "ResolvedRefs", bad: "False", recovered: "ResolvedRefs", action: "Resolve" },
+  { type: "Accepted", bad: "False", recovered: "Accepted", action: "Accept" },
   { type: "Programmed", bad: "False", recovered: "Programmed", action: "Program" },
 ];
 
+/** A cause often makes several conditions false at once, and says the same in each: it is told once when it begins and once when it ends. */
 function conditionNews(
   before: readonly Condition[],
   after: readonly Condition[],
@@ -176,6 +178,8 @@ function conditionNews(
 ): EventContent[] {
   const isConflicted = statusOf(after, "Conflicted") === "True";
   const wasConflicted = statusOf(before, "Conflicted") === "True";
+  const begun = new Set<string>();
+  const ended = new Set<string>();
   return TOPICS.flatMap(({ type, bad, recovered, action }): EventContent[] => {
     // A conflict makes the other conditions false too; one Event says it.
     if (isConflicted && type !== "Conflicted") return [];
@@ -185,14 +189,16 @@ function conditionNews(
     const note = `${prefix}${condition.message}`;
     const was = previous?.status === bad && previous.reason !== "Pending";
     const is = condition.status === bad && condition.reason !== "Pending";
-    if (is && (!was || previous?.reason !== condition.reason)) {
-      return [{ type: "Warning", reason: condition.reason, action, note }];
+    if (is) {
+      const isTold = begun.has(condition.message) || (was && previous?.reason === condition.reason);
+      begun.add(condition.message);
+      return isTold ? [] : [{ type: "Warning", reason: condition.reason, action, note }];
     }
     // Neither is the end of a conflict told once for each of them.
     if (wasConflicted && type !== "Conflicted") return [];
-    return was && !is && condition.reason !== "Pending"
-      ? [{ type: "Normal", reason: recovered, action, note }]
-      : [];
+    if (!was || condition.reason === "Pending" || ended.has(previous.message)) return [];
+    ended.add(previous.message);
+    return [{ type: "Normal", reason: recovered, action, note }];
   });
 }
 
