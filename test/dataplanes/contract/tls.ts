@@ -194,4 +194,24 @@ export function describeTls(create: CreateDataPlane): void {
     expect(answer.status).toBe(200);
     expect(plane.report("through")).toEqual({ id: "through", state: "programmed" });
   });
+
+  test("a port of TLS listeners alone ends connections for other names without a word", async () => {
+    const ends = listener("ends", tls, "*.b.example", {
+      protocol: "TLS",
+      tls: { mode: "Terminate", certificates: [forB.id] },
+    });
+    const plain = await stage.sockets.serve((socket) => socket.end("in clear"));
+    const plane = await stage.start([
+      tls,
+      ends,
+      forB,
+      host(ends, "*.b.example", [rule({ action: forwardTo("plain"), kind: "TLSRoute" })]),
+      backend("plain", [plain], { protocol: "tcp" }),
+    ]);
+    const at = plane.at(443);
+    await expect(handshake(at, { servername: "c.example" })).rejects.toMatchObject({ code: "ECONNRESET" });
+    await plane.apply({ upserts: [secure("a", tls, "a.example", [forA]), forA], removes: [] });
+    expect(await namesAt(at, "a.example")).toBe("DNS:a.example");
+    expect(await namesAt(at, "x.b.example")).toBe("DNS:*.b.example");
+  });
 }

@@ -108,7 +108,8 @@ function chainsOf(model: Model, port: PortItem, options: PortOptions, streams: S
   const all = model.httpAt(port.id, "");
   // Then the chain for all names shows that listener's certificates, and the others cannot use it.
   const allYields = all !== undefined && model.yields(all);
-  const own = [...model.httpListeners(port.id)]
+  const https = [...model.httpListeners(port.id)];
+  const own = https
     .filter(({ hostname }) => hostname !== "")
     .filter((each) => allYields || needsChain(each, patterns) || model.yields(each))
     .sort(byId);
@@ -123,8 +124,9 @@ function chainsOf(model: Model, port: PortItem, options: PortOptions, streams: S
       }),
       filter: manager,
     });
+  // Without HTTPS listeners nobody else's name is worth an alert: the connection ends.
   return [
-    ...(patterns.includes("") ? [] : [chain("https", "", all)]),
+    ...(patterns.includes("") || (https.length === 0 && chains.length > 0) ? [] : [chain("https", "", all)]),
     ...chains.map((each) => each.chain),
     ...own.map((listener) => chain(listener.id, listener.hostname, listener)),
   ];
