@@ -174,6 +174,11 @@ export async function hasImage(cluster: Cluster, reference: string): Promise<boo
   return names.includes(fullReference(reference));
 }
 
+/** Ends a container as a crash would; the id is the pod status's, without the runtime's name. */
+export async function killContainer(cluster: Cluster, id: string): Promise<void> {
+  await ctr(cluster, ["tasks", "kill", "--signal", "SIGKILL", id]);
+}
+
 function ctr(cluster: Cluster, args: readonly string[]): Promise<string> {
   const [program, entering] = inside(cluster, [builtFile("containerd", "ctr")]);
   return output(program, [...entering, "-a", cluster.containerdSocket, "-n", "k8s.io", ...args]);

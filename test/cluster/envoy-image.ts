@@ -6,7 +6,7 @@ import { librariesOf } from "./product-image.ts";
 import { versions } from "./versions.ts";
 
 /** The chart's default. */
-const envoyReference = `envoyproxy/envoy:distroless-v${versions.envoy}`;
+export const envoyReference: string = `envoyproxy/envoy:distroless-v${versions.envoy}`;
 
 export async function envoyImage(reference: string = envoyReference): Promise<ImageSpec> {
   await build(["envoy"]);

@@ -1,8 +1,9 @@
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { build, builtFile, builtFolder } from "../cluster/build.ts";
-import { down, insideEnvironment, up } from "../cluster/cluster.ts";
+import { down, hasImage, insideEnvironment, loadImage, up } from "../cluster/cluster.ts";
 import { applyCrds } from "../cluster/conformance.ts";
+import { envoyImage, envoyReference } from "../cluster/envoy-image.ts";
 import { inside } from "../cluster/namespace.ts";
 import { type Cluster, clusterNamed } from "../cluster/places.ts";
 
@@ -12,7 +13,7 @@ export interface Outcome {
   readonly err: string;
 }
 
-/** One cluster of a test file's own, with the CRDs of the Gateway API. */
+/** One cluster of a test file's own, with the CRDs of the Gateway API and the image of Envoy, which the chart names. */
 export class Bed {
   readonly cluster: Cluster;
 
@@ -24,6 +25,7 @@ export class Bed {
     await build(["helm"]);
     const bed = new Bed(clusterNamed(name));
     await up(bed.cluster);
+    if (!(await hasImage(bed.cluster, envoyReference))) await loadImage(bed.cluster, await envoyImage());
     for (const set of crds) {
       if ((await applyCrds(bed.cluster, set)) !== 0) throw new Error(`the ${set} CRDs could not be applied`);
     }

@@ -15,7 +15,6 @@ import { envoyFeatures } from "../../src/dataplanes/envoy/features.ts";
 import { CHART, ROOT } from "../chart/manifests.ts";
 import { loadImage } from "../cluster/cluster.ts";
 import { loadSuiteImages, runConformance } from "../cluster/conformance.ts";
-import { envoyImage } from "../cluster/envoy-image.ts";
 import { productImage } from "../cluster/product-image.ts";
 import { Bed, ok } from "./bed.ts";
 
@@ -60,7 +59,6 @@ try {
 /** As the guide says, with the image of this checkout. */
 async function install(target: Bed): Promise<void> {
   await loadImage(target.cluster, await productImage(ROOT, `mergeway:${version}`));
-  if (dataPlane === "envoy") await loadImage(target.cluster, await envoyImage());
   await loadSuiteImages(target.cluster);
   await ok(target.kubectl(["create", "namespace", "mergeway-system"]));
   const manifests = await ok(

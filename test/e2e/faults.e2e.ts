@@ -3,25 +3,18 @@
  * failed, and how long the statuses took to be true again. Needs `npm run build`.
  */
 import { spawn } from "node:child_process";
-import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CHART, ROOT, readText } from "../chart/manifests.ts";
-import { insideEnvironment, loadImage } from "../cluster/cluster.ts";
+import { loadImage } from "../cluster/cluster.ts";
 import { loadSuiteImages } from "../cluster/conformance.ts";
-import { inside } from "../cluster/namespace.ts";
 import { productImage } from "../cluster/product-image.ts";
 import { Bed, ok } from "./bed.ts";
+import { type Load, startLoad } from "./running-load.ts";
 
 const ECHO = "registry.k8s.io/gateway-api/conformance/echo-basic:v0.2.0";
 const rows: string[] = [];
 let bed: Bed;
 let address: string;
-
-interface Load {
-  readonly sent: number;
-  readonly failed: number;
-  readonly reasons: readonly string[];
-}
 
 function manifest(kind: string, name: string, apiVersion: string, rest: object): object {
   return { apiVersion, kind, metadata: { name, namespace: "default" }, ...rest };
@@ -48,7 +41,9 @@ function route(name: string): object {
 }
 
 const WORLD: readonly object[] = [
-  manifest("GatewayParameters", "two", "mergeway.dev/v1alpha1", { spec: { replicas: 2 } }),
+  manifest("GatewayParameters", "two", "mergeway.dev/v1alpha1", {
+    spec: { replicas: 2, dataPlane: "embedded" },
+  }),
   manifest("Gateway", "shared", GATEWAY_API, {
     spec: {
       gatewayClassName: "mergeway",
@@ -123,26 +118,14 @@ async function apply(...objects: readonly object[]): Promise<void> {
 
 /** Runs the fault under load, and says what became of the requests. */
 async function under(name: string, fault: () => Promise<void>, restored: () => Promise<void>): Promise<Load> {
-  const [program, args] = inside(bed.cluster, [
-    process.execPath,
-    `${ROOT}/test/e2e/load.ts`,
-    `http://${address}/`,
-    "team.example.com",
-    "240",
-  ]);
-  const child = spawn(program, [...args], {
-    env: insideEnvironment(bed.cluster),
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  const output = text(child.stdout);
+  const running = startLoad(bed, address, "team.example.com");
   await pause(1_000);
   await fault();
   const began = performance.now();
   await restored();
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
   await pause(2_000);
-  child.stdin.end();
-  const load = JSON.parse(await output) as Load;
+  const load = await running.stop();
   rows.push(`| ${name} | ${load.sent} | ${load.failed} | ${seconds} s |`);
   if (load.failed > 0) console.log(name, load.reasons);
   expect(load.sent).toBeGreaterThan(50);

@@ -42,7 +42,7 @@ export const controllerCommand: Command = defineCommand({
     "data-plane": {
       type: "choice",
       values: ["envoy", "embedded"],
-      default: "embedded",
+      default: "envoy",
       help: "the data plane of Gateways whose parameters do not choose one",
     },
     "data-plane-image": {
