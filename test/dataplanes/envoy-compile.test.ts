@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { headerChanges } from "../../src/dataplanes/envoy/compile/header-edits.ts";
 import { pathSubstitution } from "../../src/dataplanes/envoy/compile/path-edits.ts";
+import { encodedForms } from "../../src/dataplanes/envoy/compile/value-matches.ts";
 import { FrameReader, frame } from "../../src/dataplanes/envoy/wire/grpc-frames.ts";
 import {
   explicitText,
@@ -36,6 +37,37 @@ describe("paths", () => {
         const result =
           found === undefined ? request : request.replace(new RegExp(found.pattern), replacement);
         expect(result).toBe(editPath(request, edit, matched));
+      }),
+    );
+  });
+});
+
+describe("query parameters", () => {
+  /** Each character plain if it may be, or as its bytes. */
+  const writings = fc.array(fc.tuple(fc.string({ unit: "grapheme", maxLength: 1 }), fc.nat({ max: 3 })));
+
+  function written(parts: readonly (readonly [character: string, way: number])[]): string {
+    return parts
+      .map(([character, way]) => {
+        const bytes = [...Buffer.from(character)]
+          .map((byte) => `%${byte.toString(16).padStart(2, "0")}`)
+          .join("");
+        if (character === " " && way === 0) return "+";
+        if (way < 2 && !/[&#+% ]/.test(character)) return character;
+        return way === 2 ? bytes : bytes.toUpperCase();
+      })
+      .join("");
+  }
+
+  test("an exact value is met in every way to write it, and only then", () => {
+    fc.assert(
+      fc.property(writings, fc.oneof(writings, fc.constant([])), (parts, others) => {
+        const text = written(parts);
+        const value = new URLSearchParams(`&v=${text}`).get("v") ?? "";
+        const pattern = new RegExp(`^(?:${encodedForms(value)})$`, "s");
+        expect(text).toMatch(pattern);
+        const other = written(others);
+        expect(pattern.test(other)).toBe((new URLSearchParams(`&v=${other}`).get("v") ?? "") === value);
       }),
     );
   });

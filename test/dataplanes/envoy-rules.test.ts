@@ -20,13 +20,15 @@ const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.lengt
 const maybe = (chance: number): boolean => random() < chance;
 
 const paths = ["/", "/a", "/a/", "/a/b", "/ab", "/a/b/c", "/c.d", "/c/d/"];
-const patterns = ["/a.*", "/[ab]/?b?", "/c.d", ".*", "/(a|ab)"];
-const values = ["1", "2", "one two", "[x]"];
+const patterns = (): readonly string[] => ["/a.*", "/[ab]/?b?", "/c.d", ".*", "/(a|ab)", LARGE];
+const values = ["1", "2", "one two", "[x]", "1, 2"];
+// Larger than what Envoy takes unless it is told to.
+const LARGE = `/(${Array.from({ length: 40 }, (_, at) => `word${at}`).join("|")}|ab)`;
 
 function randomPath(): PathMatch | undefined {
   if (maybe(0.15)) return undefined;
   const type = pick(["exact", "prefix", "prefix", "regex"] as const);
-  return { type, value: type === "regex" ? pick(patterns) : pick(paths) };
+  return { type, value: type === "regex" ? pick(patterns()) : pick(paths) };
 }
 
 function randomValues(names: readonly string[]): readonly ValueMatch[] {
@@ -82,10 +84,23 @@ describe("rules on Envoy", () => {
       ]);
       const method = pick(["GET", "POST"]);
       const path = pick([...paths, "/a/c", "/abc", "/cxd", "/z"]);
-      const query = pick(["", "q=1", "q=2&r=one", "r=1&q=1&q=2", "q"]);
-      const headers: Record<string, string> = {};
-      for (const name of ["x-a", "x-b"]) if (maybe(0.5)) headers[name] = pick(values);
-      const request = { method, path, query, header: (name: string) => headers[name] };
+      const query = pick([
+        "",
+        "q=1",
+        "q=2&r=one",
+        "r=1&q=1&q=2",
+        "q",
+        "q=one+two",
+        "q=on%65%20two",
+        "r=%5bx%5D",
+      ]);
+      const headers: Record<string, string | string[]> = {};
+      for (const name of ["x-a", "x-b"]) {
+        if (maybe(0.5)) headers[name] = maybe(0.2) ? [pick(values), pick(values)] : pick(values);
+      }
+      const header = (name: string): string | undefined =>
+        headers[name] === undefined ? undefined : [headers[name]].flat().join(", ");
+      const request = { method, path, query, header };
       const found = table.matchRule(all.id, authority, request);
       const wanted = found?.action.type === "respond" ? found.action.status : 404;
       const target = query === "" ? path : `${path}?${query}`;

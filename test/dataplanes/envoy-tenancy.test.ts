@@ -112,7 +112,7 @@ describe("tenants on one Envoy", () => {
         await expect(ask(plane.at(443), { host: servername, tls })).rejects.toThrow();
         continue;
       }
-      for (const name of names) {
+      for (const name of [...names, ...names.map((each) => each.toUpperCase())]) {
         const answer = await ask(plane.at(443), {
           host: name,
           path: "/own",

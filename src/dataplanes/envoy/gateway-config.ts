@@ -4,8 +4,7 @@
  * What a change touches is found from both the old and the new item, so removal, renaming and moving need no cases of their own.
  */
 
-import { normalizeName } from "../../matching/authority.ts";
-import { coversPattern, isWildcard, matchesName } from "../../plan/hostname.ts";
+import { coversPattern, isWildcard } from "../../plan/hostname.ts";
 import type { HostItem, ItemId, ListenerItem, PlanDelta, PlanItem, PortItem } from "../../plan/plan.ts";
 import type { Answer } from "./ads/ads-stream.ts";
 import { resource } from "./ads/resource.ts";
@@ -231,7 +230,7 @@ export class GatewayConfig {
     for (const id of tls?.certificates ?? []) this.store.secretChanged(certificateName(id));
     if (hostname === "") this.store.secretChanged(WITHOUT_NAME);
     else if (!isWildcard(hostname)) this.store.secretChanged(hostname);
-    this.store.secretsChanged((name) => matchesName(hostname, normalizeName(name)));
+    this.store.secretsChanged(hostname);
   }
 
   #compile(dirty: Dirty): void {

@@ -27,12 +27,12 @@ type SecureRequestOptions = RequestOptions & Pick<ConnectionOptions, "ALPNProtoc
 
 const PATIENCE_MS = 10_000;
 
-/** A client of one data plane. Cleartext connections outlive changes of the configuration; TLS ones are for one configuration. */
+/** A client of one data plane. Cleartext connections outlive changes of the configuration unless it is told otherwise; TLS ones are for one configuration. */
 export class Client {
   readonly #portOf: (port: number) => number;
   readonly #anonymous: SecureContext = createSecureContext();
   readonly #certified: SecureContext;
-  readonly #cleartext: Agent = new Agent({ keepAlive: true });
+  readonly #cleartext: Map<number, Agent> = new Map();
   /** One for each kind of client: an agent does not tell their connections apart. */
   #secure: readonly [anonymous: TlsAgent, certified: TlsAgent] = newTlsAgents();
   #sessions: Map<string, ClientHttp2Session> = new Map();
@@ -60,9 +60,21 @@ export class Client {
     this.#sessions = new Map();
   }
 
+  /** Hangs up cleartext connections to a port. */
+  leave(port: number): void {
+    this.#cleartext.get(port)?.destroy();
+    this.#cleartext.delete(port);
+  }
+
   close(): void {
     this.forget();
-    this.#cleartext.destroy();
+    for (const port of this.#cleartext.keys()) this.leave(port);
+  }
+
+  #cleartextAgent(port: number): Agent {
+    const agent = this.#cleartext.get(port) ?? new Agent({ keepAlive: true });
+    this.#cleartext.set(port, agent);
+    return agent;
   }
 
   async #sendHttp1(request: WireRequest): Promise<Outcome> {
@@ -86,7 +98,7 @@ export class Client {
       method,
       path: targetOf(request),
       headers: ["Host", authority, ...headers.flat()],
-      agent: agent ?? (scheme === "http" ? this.#cleartext : secureAgent),
+      agent: agent ?? (scheme === "http" ? this.#cleartextAgent(port) : secureAgent),
     };
     if (scheme === "http") return requestHttp(options);
     const secure: SecureRequestOptions = { ...options, ...this.#tls(request), ALPNProtocols: ["http/1.1"] };

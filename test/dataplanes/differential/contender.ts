@@ -6,6 +6,7 @@ import { DEFAULT_CONTROLLER, DEFAULT_PORT_RANGE, type EngineSettings } from "../
 import { explainRequest } from "../../../src/matching/explain.ts";
 import type { Explanation } from "../../../src/matching/explanation.ts";
 import { RoutingTable } from "../../../src/matching/routing-table.ts";
+import type { PortProtocol } from "../../../src/plan/plan.ts";
 import type { TestCertificate } from "../certificates.ts";
 import { lastingPort } from "../lasting-port.ts";
 import { type CreateDataPlane, PlaneUnderTest } from "../plane-under-test.ts";
@@ -15,12 +16,30 @@ import type { WireRequest } from "./requests.ts";
 
 export type Resources = ReadonlyMap<Key, Resource>;
 
+/** A data plane that takes part. */
+export interface Entry {
+  readonly name: string;
+  readonly create: CreateDataPlane;
+  /** How many configurations it is given. */
+  readonly runs: number;
+  /** Whether it hangs up on clients that ask nothing when their port goes; else the client does. */
+  readonly endsIdle: boolean;
+  /** Whether gRPC clients are redirected as others are; else they are told in gRPC's words. */
+  readonly redirectsGrpc: boolean;
+  /** Whether a port refuses all server names that only another port serves; else requests may get 404 or 421. */
+  readonly namesByPort: boolean;
+  /** Whether `%2f` becomes `%2F`. */
+  readonly raisesEscapes: boolean;
+  /** Whether a redirect from a wildcard names the host in lower case, and no port that only the client named; else it is as the client wrote it. */
+  readonly writesHosts: boolean;
+}
+
 /**
  * One data plane for many configurations. It is fed with what one long-lived engine says has changed; what `explain` says of the same
  * configuration comes from an engine that has seen nothing else.
  */
 export class Contender {
-  readonly name: string;
+  readonly entry: Entry;
   readonly #plane: PlaneUnderTest;
   readonly #settings: EngineSettings;
   readonly #engine: Engine;
@@ -28,8 +47,8 @@ export class Contender {
   #resources: Resources = new Map();
   #table: RoutingTable = new RoutingTable();
 
-  private constructor(name: string, plane: PlaneUnderTest, client: Client) {
-    this.name = name;
+  private constructor(entry: Entry, plane: PlaneUnderTest, client: Client) {
+    this.entry = entry;
     this.#plane = plane;
     this.#client = client;
     this.#settings = {
@@ -45,25 +64,26 @@ export class Contender {
     this.#engine = new Engine(this.#settings);
   }
 
-  static async start(
-    name: string,
-    create: CreateDataPlane,
-    certificate: TestCertificate,
-  ): Promise<Contender> {
+  static async start(entry: Entry, certificate: TestCertificate): Promise<Contender> {
     const opened = new Map<number, number>();
     for (const port of PORTS) opened.set(port, await lastingPort());
     const portOf = (port: number): number => opened.get(port) ?? port;
-    const plane = await PlaneUnderTest.start(create, [], {
+    const plane = await PlaneUnderTest.start(entry.create, [], {
       bind: { address: "127.0.0.1", portMap: portOf },
       onRequestEnd: () => {},
     });
-    return new Contender(name, plane, new Client(portOf, certificate));
+    return new Contender(entry, plane, new Client(portOf, certificate));
   }
 
   async become(resources: Resources): Promise<void> {
     this.#client.forget();
+    const before = this.#ports();
     const delta = this.#engine.apply(changes(this.#resources, resources));
     this.#resources = resources;
+    const after = this.#ports();
+    if (!this.entry.endsIdle) {
+      for (const [port, protocol] of before) if (after.get(port) !== protocol) this.#client.leave(port);
+    }
     await this.#plane.apply(delta.plan);
     const ports = [...this.#engine.plan()].filter(({ type }) => type === "port");
     await this.#plane.until(() => ports.every(({ id }) => this.#plane.report(id)?.state === "programmed"));
@@ -73,12 +93,32 @@ export class Contender {
     this.#table.apply(fresh.apply(changes(new Map(), resources)).plan);
   }
 
+  #ports(): ReadonlyMap<number, PortProtocol> {
+    const ports = [...this.#engine.plan()].filter((item) => item.type === "port");
+    return new Map(ports.map(({ port, protocol }) => [port, protocol]));
+  }
+
   explain(request: WireRequest): Explanation {
     return explainRequest(this.#table, request);
   }
 
-  send(request: WireRequest): Promise<Outcome> {
-    return this.#client.send(request);
+  /** Whether the port refuses the server name, and another port has a listener for it. */
+  isForAnotherPort(request: WireRequest): boolean {
+    if (!this.#refusesName(request)) return false;
+    const others = [...this.#ports()].filter(
+      ([port, protocol]) => protocol === "tls" && port !== request.port,
+    );
+    return others.some(([port]) => !this.#refusesName({ ...request, port }));
+  }
+
+  #refusesName(request: WireRequest): boolean {
+    return this.explain(request).steps.some(({ at, text }) => at === "sni" && text.startsWith("refused"));
+  }
+
+  async send(request: WireRequest): Promise<Outcome> {
+    const outcome = await this.#client.send(request);
+    if (this.entry.raisesEscapes || !("location" in outcome)) return outcome;
+    return { ...outcome, location: outcome.location.replace(/%[0-9a-f]{2}/gi, (each) => each.toUpperCase()) };
   }
 
   async close(): Promise<void> {

@@ -8,6 +8,8 @@
  * - At most so many responses are unanswered, and none is written while the socket is full.
  */
 
+import { normalizeName } from "../../../matching/authority.ts";
+import { isWildcard, matchesName } from "../../../plan/hostname.ts";
 import { type DeltaRequest, deltaResponse } from "../messages/discovery.ts";
 import { BorrowedNames } from "./borrowed-names.ts";
 import { ALL, type Kind, kindOf, kinds, type Reference, type Resource, urlOf } from "./resource.ts";
@@ -126,10 +128,18 @@ export class AdsStream implements StoreWatcher {
     this.#schedule();
   }
 
-  secretsChanged(affects: (name: string) => boolean): void {
+  secretsChanged(pattern: string): void {
     const subscription = this.#subscriptions.get("secret");
     if (subscription === undefined) return;
-    for (const name of this.#borrowed.names()) if (affects(name)) subscription.dirty.add(name);
+    const { secrets } = this.#options.store;
+    // An exact name is marked by itself; other spellings of it are of the client's making.
+    const wide = pattern === "" || isWildcard(pattern);
+    for (const name of wide ? subscription.names : this.#borrowed.names()) {
+      if (!matchesName(pattern, normalizeName(name))) continue;
+      subscription.dirty.add(name);
+      // What was a listener's own name may be one of a wildcard's now.
+      if (wide && !this.#borrowed.has(name) && !secrets.isConfigured(name)) this.#borrowed.add(name, true);
+    }
     this.#schedule();
   }
 
@@ -262,7 +272,8 @@ export class AdsStream implements StoreWatcher {
   #send(subscription: Subscription, resources: readonly Resource[], removed: readonly string[]): void {
     const nonce = String(++this.#nonce);
     for (const { name, version, refreshes } of resources) {
-      if (subscription.held.has(name) && refreshes !== undefined) this.#refresh(refreshes);
+      // Also of a new one: Envoy does not ask for what another of its clusters has already, and would wait for ever.
+      if (refreshes !== undefined) this.#refresh(refreshes);
       subscription.held.set(name, version);
     }
     for (const name of removed) {

@@ -20,6 +20,10 @@ export class BorrowedNames {
     return this.#names.size;
   }
 
+  has(name: string): boolean {
+    return this.#names.has(name);
+  }
+
   names(): Iterable<string> {
     return this.#names.keys();
   }

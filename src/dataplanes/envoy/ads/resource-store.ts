@@ -3,8 +3,8 @@ import type { Kind, Resource } from "./resource.ts";
 /** What one stream is told of; the store does not know what it does with it. */
 export interface StoreWatcher {
   changed(kind: Kind, name: string): void;
-  /** Secrets of which only a rule is known that picks their names. */
-  secretsChanged(affects: (name: string) => boolean): void;
+  /** Secrets of names that a pattern matches, in whatever spelling. */
+  secretsChanged(pattern: string): void;
 }
 
 /** Secrets are found by the name that a client asks for. */
@@ -59,8 +59,8 @@ export class ResourceStore {
     this.#notify("secret", name);
   }
 
-  secretsChanged(affects: (name: string) => boolean): void {
-    for (const watcher of this.#watchers) watcher.secretsChanged(affects);
+  secretsChanged(pattern: string): void {
+    for (const watcher of this.#watchers) watcher.secretsChanged(pattern);
   }
 
   watch(watcher: StoreWatcher): void {

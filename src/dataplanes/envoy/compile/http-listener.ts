@@ -1,10 +1,16 @@
 import type { PortItem } from "../../../plan/plan.ts";
-import { type EarlyHeader, httpManager } from "../messages/listener.ts";
+import { type EarlyHeader, httpManager, type ScriptShape } from "../messages/listener.ts";
 import type { Message } from "../wire/protobuf.ts";
-import { SCOPE_HEADER, SNI_HEADER, TENANCY_FILTER } from "./names.ts";
+import { NORMAL_FILTER, SCOPE_HEADER, SNI_HEADER, TENANCY_FILTER } from "./names.ts";
+import { normalScript } from "./tenancy-script.ts";
 
 /** What clients say about themselves, or what belongs to one connection; nobody behind this proxy may believe it. */
 const removed: readonly string[] = ["forwarded", "x-real-ip", "proxy-authorization", "proxy-authenticate"];
+
+export const tenancyScripts: readonly ScriptShape[] = [
+  { name: NORMAL_FILTER, code: normalScript },
+  { name: TENANCY_FILTER },
+];
 
 export interface HttpOptions {
   readonly trustedHops: number;
@@ -32,7 +38,7 @@ export function portHttpManager(port: PortItem, { trustedHops, accessLog }: Http
     statPrefix: port.protocol === "tls" ? "https" : "http",
     early,
     scopeHeader: SCOPE_HEADER,
-    tenancyFilter: TENANCY_FILTER,
+    scripts: tenancyScripts,
     trustedHops,
     accessLog: accessLog?.(port),
   });

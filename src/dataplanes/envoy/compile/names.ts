@@ -54,6 +54,7 @@ export function clusterName(backend: ItemId, variant: Variant): string {
 
 /** A listener without a socket, see `keeper`. */
 export const KEEPER = "mergeway.keeper";
+export const NORMAL_FILTER = "mergeway.normal";
 export const TENANCY_FILTER = "mergeway.tenancy";
 export const SCOPE_HEADER = "x-mergeway-scope";
 export const SNI_HEADER = "x-mergeway-sni";

@@ -24,9 +24,9 @@ import {
 } from "../messages/listener.ts";
 import type { Message } from "../wire/protobuf.ts";
 import { servableEndpoints } from "./backend-cluster.ts";
-import { type HttpOptions, portHttpManager } from "./http-listener.ts";
+import { type HttpOptions, portHttpManager, tenancyScripts } from "./http-listener.ts";
 import type { Model } from "./model.ts";
-import { certificateName, clusterName, KEEPER, SCOPE_HEADER, TENANCY_FILTER, WITHOUT_NAME } from "./names.ts";
+import { certificateName, clusterName, KEEPER, SCOPE_HEADER, WITHOUT_NAME } from "./names.ts";
 
 const DEFAULT_ALPN = ["h2", "http/1.1"];
 const STREAM_IDLE_MS = 3_600_000;
@@ -46,7 +46,7 @@ export function keeper(): Resource {
     statPrefix: "keeper",
     early: [],
     scopeHeader: SCOPE_HEADER,
-    tenancyFilter: TENANCY_FILTER,
+    scripts: tenancyScripts,
     trustedHops: 0,
   });
   const chains = [filterChain({ name: "keeper", serverNames: [], tls: false, filter })];

@@ -25,7 +25,6 @@ import {
   forward,
   headerMatch,
   mirrorPolicy,
-  queryMatch,
   type RouteActionShape,
   redirect,
   retryPolicy,
@@ -38,6 +37,7 @@ import { headerChanges } from "./header-edits.ts";
 import { clusterName, listenerWord, type Variant } from "./names.ts";
 import { fullPath, pathSubstitution } from "./path-edits.ts";
 import { canMatch, headersWritable, hostWritable, isStatus } from "./servable.ts";
+import { headerValueMatch, queryValueMatch } from "./value-matches.ts";
 
 export interface RuleContext {
   readonly port: PortItem;
@@ -205,9 +205,9 @@ function matchOf({ path, method, headers, query }: RequestMatch, share?: number)
     path: pathOf(path),
     headers: [
       ...(method === undefined ? [] : [headerMatch({ name: ":method", type: "exact", value: method })]),
-      ...headers.map(headerMatch),
+      ...headers.map(headerValueMatch),
     ],
-    query: query.map(queryMatch),
+    query: query.map(queryValueMatch),
     ...(share === undefined ? {} : { share }),
   });
 }

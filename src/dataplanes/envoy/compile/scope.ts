@@ -14,6 +14,7 @@ import type { Model } from "./model.ts";
 import {
   clusterName,
   listenerWord,
+  NORMAL_FILTER,
   SCOPE_HEADER,
   SNI_HEADER,
   scopeName,
@@ -61,7 +62,10 @@ export function compileScope(model: Model, port: PortItem, pattern: string): Sco
     retry: defaultRetry,
     replayBytes: REPLAY_BYTES,
     removeHeaders: [SCOPE_HEADER, SNI_HEADER, "x-envoy-external-address"],
-    perFilter: [[TENANCY_FILTER, filterOff()]],
+    perFilter: [
+      [NORMAL_FILTER, filterOff()],
+      [TENANCY_FILTER, filterOff()],
+    ],
   });
   const needs = [...clusters].flatMap(([cluster, { backend }]): Reference[] =>
     // A backend that is not in the plan has no cluster to wait for, and is 503.

@@ -1,17 +1,38 @@
 /**
- * The one script that runs in Envoy, and only for requests whose authority is no scope as it stands: wildcards, capitals, a trailing
+ * The scripts that run in Envoy, and only for requests whose authority is no scope as it stands: wildcards, capitals, a trailing
  * dot, or a host of a wildcard listener over a connection that was opened for another name.
  *
- * It finds the scope by asking Envoy for the exact one, then by stripping labels with the table of wildcards, then the scope for all. On
- * TLS ports it finds the listener of the server name in the same way, and marks the request as rightly directed if it is the same one; the
- * first route of every scope answers 421 to what is not marked.
+ * The first one writes the name as scopes do. The second one finds the scope by asking Envoy for the exact one, then by stripping labels with
+ * the table of wildcards, then the scope for all. On TLS ports it finds the listener of the server name in the same way, and marks the
+ * request as rightly directed if it is the same one; the first route of every scope answers 421 to what is not marked.
  *
  * Which listener a scope belongs to is the first word in the names of its routes. A script can make Envoy look for the route again, by
- * asking for its metadata, but only once per request. That once is for the host if it must be normalised, else for the server name; a
- * client that writes a host in capitals over a connection for another name gets a 421, which is never wrong to say.
+ * asking for its metadata, but only once per request: that is why they are two.
  */
 
 import { SCOPE_HEADER, SNI_HEADER } from "./names.ts";
+
+const NORMAL = `local function normal(name)
+  name = string.lower(name)
+  if string.sub(name, -1) == "." then name = string.sub(name, 1, -2) end
+  return name
+end
+`;
+
+/** The same for every port and tenant. */
+export const normalScript: string = `${NORMAL}function envoy_on_request(h)
+  local hd = h:headers()
+  local scope = hd:get("${SCOPE_HEADER}")
+  if scope == nil then return end
+  local port, given = string.match(scope, "^(%d+)/([^:]*)")
+  if port == nil then return end
+  local host = normal(given)
+  if host == given then return end
+  hd:replace("${SCOPE_HEADER}", port .. "/" .. host)
+  h:clearRouteCache()
+  h:metadata()
+end
+`;
 
 /** `scopes`: names of the scopes with wildcards, and the listener that each belongs to. */
 export function tenancyScript(scopes: Iterable<readonly [scope: string, listener: string]>): string {
@@ -35,28 +56,20 @@ local function wider(port, name)
   end
   return wild[port .. "/*"], port .. "/*"
 end
-local function normal(name)
-  name = string.lower(name)
-  if string.sub(name, -1) == "." then name = string.sub(name, 1, -2) end
-  return name
-end
-function envoy_on_request(h)
+${NORMAL}function envoy_on_request(h)
   local hd = h:headers()
   local scope = hd:get(SCOPE)
   if scope == nil then return end
-  local port, given = string.match(scope, "^(%d+)/([^:]*)")
+  local port, host = string.match(scope, "^(%d+)/([^:]*)")
   if port == nil then return end
-  local host = normal(given)
   local key = port .. "/" .. host
-  local asked = host ~= given
-  local listener
-  if asked then listener = exact(h, hd, key) else listener = owner(h) end
+  local listener = owner(h)
   if listener == nil then listener, key = wider(port, host) end
   local sni = hd:get(SNI)
   if sni ~= nil and listener ~= nil then
     local name = normal(string.sub(sni, #port + 2))
     local same = name == host
-    if not same and not asked then
+    if not same then
       same = (exact(h, hd, port .. "/" .. name) or wider(port, name)) == listener
     end
     if same then hd:replace(SNI, key) end

@@ -26,6 +26,7 @@ import {
   typeUrl,
   uint32Value,
 } from "./core.ts";
+import { luaFilter } from "./route.ts";
 
 export interface ListenerShape {
   readonly name: string;
@@ -208,13 +209,19 @@ export interface EarlyHeader {
   readonly mode?: HeaderMode;
 }
 
+/** Without code: it comes as a resource of its own. */
+export interface ScriptShape {
+  readonly name: string;
+  readonly code?: string;
+}
+
 export interface HttpShape {
   readonly statPrefix: string;
   /** Headers that are set before anything else reads the request. */
   readonly early: readonly EarlyHeader[];
   readonly scopeHeader: string;
-  /** The filter whose code comes as a resource of its own. */
-  readonly tenancyFilter: string;
+  /** In order of their running. */
+  readonly scripts: readonly ScriptShape[];
   readonly trustedHops: number;
   readonly accessLog?: Message | undefined;
 }
@@ -241,7 +248,7 @@ export function httpManager(shape: HttpShape): Message {
   const config = message(
     text(2, shape.statPrefix),
     nested(31, scopes),
-    nestedEach(5, httpFilters(shape.tenancyFilter)),
+    nestedEach(5, httpFilters(shape.scripts)),
     nested(8, message(flag(5, true))),
     nested(
       9,
@@ -264,7 +271,6 @@ export function httpManager(shape: HttpShape): Message {
     uint(45, KEEP_UNCHANGED),
     flag(32, shape.trustedHops > 0),
     nested(38, localReplies()),
-    flag(47, true),
     nested(48, message(flag(2, true))),
     shape.early.length === 0 ? undefined : nested(52, early),
     boolValue(40, true),
@@ -284,13 +290,17 @@ function localReplies(): Message {
   return message(nested(1, message(nested(1, brokenBackend), uint32Value(2, 502))));
 }
 
-function httpFilters(tenancyFilter: string): readonly Message[] {
-  const discovery = message(
-    nested(1, adsSource({ waits: true })),
-    texts(4, [typeUrl("envoy.extensions.filters.http.lua.v3.Lua")]),
-  );
+const LUA = "envoy.extensions.filters.http.lua.v3.Lua";
+
+function httpFilters(scripts: readonly ScriptShape[]): readonly Message[] {
+  const discovery = message(nested(1, adsSource({ waits: true })), texts(4, [typeUrl(LUA)]));
   return [
-    message(text(1, tenancyFilter), nested(5, discovery)),
+    ...scripts.map(({ name, code }) =>
+      message(
+        text(1, name),
+        code === undefined ? nested(5, discovery) : nested(4, any(LUA, luaFilter(code))),
+      ),
+    ),
     message(text(1, CORS_FILTER), nested(4, any("envoy.extensions.filters.http.cors.v3.Cors", message()))),
     message(
       text(1, "envoy.filters.http.router"),

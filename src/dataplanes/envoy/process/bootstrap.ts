@@ -13,9 +13,19 @@ const ads = { ads: {}, resource_api_version: "V3", initial_fetch_timeout: "0s" }
 /** A controller that restarts is back soon; one that is away for long should not find a crowd. */
 const retry_back_off = { base_interval: "0.1s", max_interval: "5s" };
 
+/**
+ * Several values of a header are one list, as in HTTP itself, not so many chances to match. Expressions are checked for their size by whoever admits
+ * them; Envoy's own limit would refuse ordinary ones.
+ */
+const runtime = {
+  "envoy.reloadable_features.match_headers_individually": false,
+  "re2.max_program_size.error_level": 100_000,
+};
+
 export function bootstrap({ node, server, admin, maxConnections }: BootstrapOptions): object {
   return {
     node,
+    layered_runtime: { layers: [{ name: "mergeway", static_layer: runtime }] },
     admin: { address: { pipe: { path: admin.path } } },
     dynamic_resources: {
       ads_config: {
