@@ -14,6 +14,8 @@ import type { Change } from "../sources/source.ts";
 export interface FlowParts {
   readonly engine: Engine;
   readonly dataPlane: DataPlane;
+  /** Called with every part of the plan, after the data plane was given it. */
+  readonly onPlan?: (plan: PlanDelta) => void;
   /** Called with every verdict that changed, after the data plane was given its part, and with the time of the change that caused it (see `since`). */
   readonly onVerdicts: (verdicts: EngineDelta["verdicts"], since: number | undefined) => void;
   /** Wraps every step of the engine, to measure it. */
@@ -81,6 +83,7 @@ export class ControllerFlow {
   #publish({ plan, verdicts }: EngineDelta): void {
     if (plan.upserts.length > 0 || plan.removes.length > 0) {
       this.#parts.dataPlane.apply(plan);
+      this.#parts.onPlan?.(plan);
       this.#queued.push({
         advance: () => this.#parts.engine.learn({ forgotten: plan.removes }),
         since: undefined,

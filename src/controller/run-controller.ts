@@ -20,13 +20,14 @@ import type { InstalledApi } from "../status/kubernetes/gateway-class.ts";
 import { type StatusObserver, StatusWriter } from "../status/kubernetes/writer.ts";
 import { AuthoritySecret } from "./authority-secret.ts";
 import { ClusterInfrastructure } from "./cluster-infrastructure.ts";
-import { DATA_PLANES, featuresOfPlane } from "./data-planes.ts";
+import { DATA_PLANES, DATA_PLANES_WITH_TUNNEL, featuresOfPlane } from "./data-planes.ts";
 import { supportedFeatures } from "./features.ts";
 import { ControllerFlow } from "./flow.ts";
 import { openHealthServer } from "./health.ts";
 import type { ControllerMetrics } from "./metrics.ts";
 import { PodIdentity } from "./pod-identity.ts";
 import { RefusalLog } from "./refusal-log.ts";
+import { makeTunnels } from "./tunnels/make-tunnels.ts";
 
 export interface ControllerOptions {
   readonly controllerName: string;
@@ -44,6 +45,8 @@ export interface ControllerOptions {
   readonly dataPlane: DataPlaneName;
   readonly dataPlaneImage: string;
   readonly envoyImage: string;
+  /** Without it, no Gateway can choose a tunnel. */
+  readonly tunnels?: { readonly cloudflaredImage: string; readonly apiUrl?: string };
   readonly healthAddress: string;
   readonly metricsAddress: string;
   readonly portRange: EngineSettings["portRange"];
@@ -101,24 +104,32 @@ export async function runController(options: ControllerOptions, signal: AbortSig
     ...announcer(recorder, (key) => writer.held(key)),
     observer,
   });
+  const tunnels = makeTunnels(options, client, {
+    find: (key) => flow.resources.get(key),
+    recorder,
+    onChange: (gateway) => infrastructure.noticeTunnel(gateway),
+  });
   const flow: ControllerFlow = new ControllerFlow({
     engine,
     dataPlane: planServer,
+    onPlan: (plan) => tunnels?.follow(plan),
     onVerdicts: (verdicts, since) => writer.judge(verdicts, since),
     timed: (step) => metrics.timed(step),
   });
-  const infrastructure = new InfrastructureReconciler({
+  const infrastructure: InfrastructureReconciler = new InfrastructureReconciler({
     cluster: new ClusterInfrastructure(client, options.watchNamespaces),
     context: () => ({
       dataPlane: options.dataPlane,
       image: options.dataPlaneImage,
       envoyImage: options.envoyImage,
+      cloudflaredImage: options.tunnels?.cloudflaredImage ?? "",
       controller: options.streamService,
       authority: authority.certificate,
       tokenAudience: TOKEN_AUDIENCE,
       drainToken: (uid) => tokenFor(authority, `drain ${uid}`),
     }),
     find: (key) => flow.resources.get(key),
+    ...(tunnels === undefined ? {} : { tunnels }),
     onFact: (gateway, fact) => flow.learnAddresses(gateway, fact),
     onProblem: (gateway, problem) => {
       metrics.infrastructureFailed();
@@ -145,6 +156,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   });
   const watching = source.run((changes, since) => {
     writer.observe(changes);
+    for (const { key, resource } of changes) tunnels?.notice(key, resource);
     flow.take(changes, state.synced ? since : undefined);
     state.synced = true;
     markSynced();
@@ -153,7 +165,9 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   await whileLeading(options, client, signal, async (leading) => {
     metrics.leading(true);
     await infrastructure.lead(true);
+    await tunnels?.lead(true);
     await writer.run(leading);
+    await tunnels?.lead(false);
     await infrastructure.lead(false);
     metrics.leading(false);
   });
@@ -169,7 +183,7 @@ function engineSettings(options: ControllerOptions, features: ReadonlySet<string
     adoptUnknownClasses: false,
     assumeProgrammed: false,
     features,
-    dataPlanes: DATA_PLANES,
+    dataPlanes: options.tunnels === undefined ? DATA_PLANES : DATA_PLANES_WITH_TUNNEL,
     portRange: options.portRange,
     maxListenersPerGateway: options.maxListenersPerGateway,
     readKeyPair,

@@ -5,10 +5,15 @@ import { type DataPlaneContext, type InfrastructureRequest, type Manifest, metad
 import { embeddedPod } from "./pods/embedded-pod.ts";
 import { envoyPod } from "./pods/envoy-pod.ts";
 import type { PodForm } from "./pods/pod.ts";
+import { tunnelPod } from "./pods/tunnel-pod.ts";
 import { autoscaler, disruptionBudget } from "./scaling.ts";
-import { services } from "./services.ts";
+import { headlessService, services } from "./services.ts";
 
-const FORMS: Readonly<Partial<Record<DataPlaneName, PodForm>>> = { embedded: embeddedPod, envoy: envoyPod };
+const FORMS: Readonly<Partial<Record<DataPlaneName, PodForm>>> = {
+  embedded: embeddedPod,
+  envoy: envoyPod,
+  tunnel: tunnelPod,
+};
 
 export function desiredManifests(
   request: InfrastructureRequest,
@@ -18,13 +23,13 @@ export function desiredManifests(
   const form = FORMS[dataPlane];
   // A Gateway that chooses what is not there is not accepted, and never gets here.
   if (form === undefined) throw new Error(`there is no pod form of the data plane ${dataPlane}`);
-  return [
-    serviceAccount(request),
-    deployment(request, form.parts(request, context)),
-    ...(form.hasServices ? services(request) : []),
-    ...disruptionBudget(request),
-    ...autoscaler(request),
-  ];
+  const parts = form.parts(request, context);
+  const pods =
+    parts === undefined
+      ? []
+      : [deployment(request, parts), ...disruptionBudget(request), ...autoscaler(request)];
+  const front = form.services === "addressed" ? services(request) : [headlessService(request)];
+  return [serviceAccount(request), ...pods, ...front];
 }
 
 function serviceAccount(request: InfrastructureRequest): Manifest {

@@ -27,6 +27,7 @@ export interface DataPlaneContext {
   readonly dataPlane: DataPlaneName;
   readonly image: string;
   readonly envoyImage: string;
+  readonly cloudflaredImage: string;
   /** `host:port` of the controller's stream. */
   readonly controller: string;
   /** PEM of the authority that signs the controller's certificate. */
@@ -40,6 +41,16 @@ export interface InfrastructureRequest {
   readonly gateway: Gateway;
   readonly parameters: GatewayParametersSpec;
   readonly ports: readonly ServedPort[];
+  /** Where the token of the Gateway's tunnel is, as soon as it has one. */
+  readonly tunnel?: TunnelCredentials;
+}
+
+/** A key of a Secret in the Gateway's namespace. */
+export interface TunnelCredentials {
+  readonly secret: string;
+  readonly key: string;
+  /** Another one when the token is another. */
+  readonly digest: string;
 }
 
 export function metadata(

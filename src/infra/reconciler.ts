@@ -10,8 +10,9 @@ import { type Key, keyFor, partsOf } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
 import { type AddressFact, addressFact } from "./addresses.ts";
 import { desiredManifests } from "./desired.ts";
-import type { DataPlaneContext, Manifest, ServedPort } from "./manifest.ts";
+import type { DataPlaneContext, Manifest, ServedPort, TunnelCredentials } from "./manifest.ts";
 import { infrastructureName, MANAGED_BY } from "./names.ts";
+import { headlessServiceName } from "./services.ts";
 
 /** What the reconciler needs of a cluster. */
 export interface InfrastructureCluster {
@@ -33,8 +34,18 @@ export interface ReconcilerOptions {
   readonly cluster: InfrastructureCluster;
   readonly context: () => DataPlaneContext;
   readonly find: (key: Key) => Resource | undefined;
+  /** Gateways that are served through tunnels; undefined of all others. */
+  readonly tunnels?: TunnelledGateways;
   readonly onFact: (gateway: Key, fact: AddressFact | undefined) => void;
   readonly onProblem: (gateway: Key, problem: string) => void;
+}
+
+export interface TunnelledGateways {
+  /** What is known of a Gateway's tunnel, given whether a connector is connected. */
+  fact(gateway: Key, isConnected: boolean): AddressFact | undefined;
+  credentials(gateway: Key): TunnelCredentials | undefined;
+  /** Its pods must go, because its tunnel does. */
+  isEnding(gateway: Key): boolean;
 }
 
 const RETRY_MS = 2_000;
@@ -79,6 +90,13 @@ export class InfrastructureReconciler {
     }
   }
 
+  /** Something is known of a Gateway's tunnel that was not before. */
+  noticeTunnel(gateway: Key): void {
+    if (!this.#served.has(gateway)) return;
+    this.#tellAddresses(gateway);
+    this.#wake(gateway);
+  }
+
   /** Begins or ceases to write. A new leader looks at what is there and removes what nobody wants. */
   async lead(leading: boolean): Promise<void> {
     this.#leading = leading;
@@ -115,7 +133,8 @@ export class InfrastructureReconciler {
     const service = (name: string): Service | undefined =>
       this.#options.find(keyFor("Service", found.metadata.namespace ?? "", name)) as Service | undefined;
     const isReady = (name: string): boolean => this.#ready.isReady(found.metadata.namespace ?? "", name);
-    this.#options.onFact(gateway, addressFact(found, service, isReady));
+    const tunnelled = this.#options.tunnels?.fact(gateway, isReady(headlessServiceName(found)));
+    this.#options.onFact(gateway, tunnelled ?? addressFact(found, service, isReady));
   }
 
   #wake(gateway: Key): void {
@@ -160,8 +179,8 @@ export class InfrastructureReconciler {
   #wanted(key: Key): readonly Manifest[] {
     const ports = this.#served.get(key);
     const gateway = this.#options.find(key) as Gateway | undefined;
-    if (ports === undefined || gateway === undefined) return [];
-    const { find } = this.#options;
+    const { find, tunnels } = this.#options;
+    if (ports === undefined || gateway === undefined || tunnels?.isEnding(key)) return [];
     const gatewayClass = find(keyFor("GatewayClass", "", gateway.spec.gatewayClassName)) as
       | GatewayClass
       | undefined;
@@ -171,7 +190,9 @@ export class InfrastructureReconciler {
       (at) => find(at) as GatewayParameters | undefined,
     );
     const sorted = [...ports].sort((a, b) => a.port - b.port || a.transport.localeCompare(b.transport));
-    return desiredManifests({ gateway, parameters, ports: sorted }, this.#options.context());
+    const tunnel = tunnels?.credentials(key);
+    const request = { gateway, parameters, ports: sorted, ...(tunnel === undefined ? {} : { tunnel }) };
+    return desiredManifests(request, this.#options.context());
   }
 
   /** Infrastructure of Gateways that went away while nobody led, or that are another controller's now. */

@@ -19,6 +19,22 @@ export function serviceName(gateway: Gateway, index: number): string {
   return `${infrastructureName(gateway)}${index === 0 ? "" : `-${index + 1}`}`;
 }
 
+/** Says which pods are ready, and nothing else. Not the name of a Service with an address: its type could not be changed. */
+export function headlessService(request: InfrastructureRequest): Manifest {
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: metadata(request, { suffix: HEADLESS }),
+    spec: { type: "ClusterIP", clusterIP: "None", selector: selectorLabels(request.gateway) },
+  };
+}
+
+export function headlessServiceName(gateway: Gateway): string {
+  return `${infrastructureName(gateway)}${HEADLESS}`;
+}
+
+const HEADLESS = "-pods";
+
 function service(request: InfrastructureRequest, address: string | undefined, index: number): Manifest {
   const { gateway, parameters, ports } = request;
   const settings = parameters.service ?? {};

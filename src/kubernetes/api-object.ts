@@ -15,6 +15,7 @@ export interface ApiMetadata {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly managedFields?: readonly ManagedFields[];
+  readonly finalizers?: readonly string[];
 }
 
 export interface ManagedFields {

@@ -46,6 +46,7 @@ export const fullGateway: { readonly request: InfrastructureRequest; readonly co
     dataPlane: "envoy",
     image: "mergeway:0.1.0",
     envoyImage: "envoy:1",
+    cloudflaredImage: "cloudflared:1",
     controller: "mergeway.mergeway-system.svc:18000",
     authority: "-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n",
     tokenAudience: "mergeway.dev/controller",

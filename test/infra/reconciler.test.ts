@@ -61,6 +61,7 @@ describe("the infrastructure of Gateways", () => {
         dataPlane: "embedded",
         image: "mergeway:1",
         envoyImage: "envoy:1",
+        cloudflaredImage: "cloudflared:1",
         controller: "mergeway.system.svc:18000",
         authority: "PEM",
         tokenAudience: "a",

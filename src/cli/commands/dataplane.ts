@@ -1,4 +1,5 @@
 import type { PodPlane } from "../../controller/pods/pod-plane.ts";
+import type { RequestRecord } from "../../dataplanes/request-record.ts";
 import { CannotRun, type Command, defineCommand, type Host } from "../command.ts";
 import { openAccessLog } from "../run/access-log.ts";
 import { createLogger } from "../run/logger.ts";
@@ -7,9 +8,9 @@ export const dataplaneCommand: Command = defineCommand({
   name: "dataplane",
   summary: "serve one Gateway as a pod of its controller",
   about: [
-    "What the controller runs in the pods of a Gateway; nobody else needs it. Everything is told by environment variables: MERGEWAY_DATA_PLANE (embedded or envoy),",
+    "What the controller runs in the pods of a Gateway; nobody else needs it. Everything is told by environment variables: MERGEWAY_DATA_PLANE (embedded, envoy or tunnel),",
     "MERGEWAY_CONTROLLER, MERGEWAY_GATEWAY, MERGEWAY_AUTHORITY (PEM), MERGEWAY_TOKEN_FILE, MERGEWAY_STATE_DIR, MERGEWAY_ADMIN_ADDRESS, MERGEWAY_ACCESS_LOG, MERGEWAY_DRAIN_SECONDS,",
-    "MERGEWAY_POD; for embedded MERGEWAY_WORKERS; for envoy MERGEWAY_ENVOY_DIR and MERGEWAY_DRAIN_TOKEN.",
+    "MERGEWAY_POD; for embedded and tunnel MERGEWAY_WORKERS; for tunnel MERGEWAY_TUNNEL_PORT and MERGEWAY_CONNECTOR_PORT; for envoy MERGEWAY_ENVOY_DIR and MERGEWAY_DRAIN_TOKEN.",
   ].join("\n"),
   arguments: [],
   flags: {},
@@ -64,20 +65,33 @@ async function makePlane(host: Host, log: PodLog): Promise<MadePlane> {
     });
     return { plane, close: async () => {} };
   }
-  if (which !== "embedded")
-    throw new CannotRun(`MERGEWAY_DATA_PLANE is ${which}`, "it can be embedded or envoy");
+  if (which !== "embedded" && which !== "tunnel")
+    throw new CannotRun(`MERGEWAY_DATA_PLANE is ${which}`, "it can be embedded, envoy or tunnel");
   const accessLog = hasAccessLog
     ? openAccessLog("-", "json", (error) =>
         log("error", `the access log cannot be written: ${error.message}`),
       )
     : undefined;
-  const { embeddedPodPlane } = await import("../../controller/pods/embedded-plane.ts");
-  const plane = embeddedPodPlane({
+  const close = async (): Promise<void> => void (await accessLog?.close());
+  const options = {
     workers: Number(host.env["MERGEWAY_WORKERS"] ?? 0),
     drainSeconds,
-    ...(accessLog === undefined ? {} : { onRequestEnd: (record) => accessLog.write(record) }),
-  });
-  return { plane, close: async () => void (await accessLog?.close()) };
+    ...(accessLog === undefined
+      ? {}
+      : { onRequestEnd: (record: RequestRecord): void => accessLog.write(record) }),
+  };
+  if (which === "tunnel") {
+    const { tunnelPodPlane } = await import("../../controller/pods/tunnel-plane.ts");
+    const plane = await tunnelPodPlane({
+      ...options,
+      port: Number(required(host, "MERGEWAY_TUNNEL_PORT")),
+      connectorPort: Number(required(host, "MERGEWAY_CONNECTOR_PORT")),
+      now: host.now(),
+    });
+    return { plane, close };
+  }
+  const { embeddedPodPlane } = await import("../../controller/pods/embedded-plane.ts");
+  return { plane: embeddedPodPlane(options), close };
 }
 
 function podName(host: Host): string {

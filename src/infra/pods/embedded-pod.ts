@@ -2,7 +2,7 @@
 import { PLAN_MOUNTS, type PodForm, planContainer, planVolumes } from "./pod.ts";
 
 export const embeddedPod: PodForm = {
-  hasServices: true,
+  services: "addressed",
   parts: (request, context) => ({
     containers: [
       {

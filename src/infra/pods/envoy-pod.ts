@@ -20,7 +20,7 @@ const SHARED = "/var/run/mergeway/envoy";
 const SHARED_MOUNT = { name: "envoy", mountPath: SHARED };
 
 export const envoyPod: PodForm = {
-  hasServices: true,
+  services: "addressed",
   parts: (request, context) => ({
     initContainers: [agent(request, context)],
     containers: [envoy(request, context)],

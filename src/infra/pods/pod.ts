@@ -11,9 +11,10 @@ export interface PodParts {
 export type Container = Readonly<Record<string, unknown>> & { readonly name: string };
 
 export interface PodForm {
-  readonly parts: (request: InfrastructureRequest, context: DataPlaneContext) => PodParts;
-  /** Whether clients come in through Services. */
-  readonly hasServices: boolean;
+  /** Undefined while there cannot be a pod. */
+  readonly parts: (request: InfrastructureRequest, context: DataPlaneContext) => PodParts | undefined;
+  /** Whether clients come in through Services with addresses. */
+  readonly services: "addressed" | "headless";
 }
 
 /** Ports of the pod itself, outside of anything that a listener may use by accident: probes and draining. */

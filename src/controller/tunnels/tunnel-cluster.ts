@@ -1,0 +1,111 @@
+/** What tunnels need written in the cluster: the token for the pods, a finalizer on the Gateway, and the end of pods whose tunnel is to be deleted. */
+import type { Gateway } from "../../api/gateway.ts";
+import { ApiFailure } from "../../dataplanes/tunnel/api-failure.ts";
+import type { Credential } from "../../dataplanes/tunnel/credential.ts";
+import { metadata, type TunnelCredentials } from "../../infra/manifest.ts";
+import { infrastructureName } from "../../infra/names.ts";
+import { ApiError, hasStatus } from "../../kubernetes/api-error.ts";
+import { type ApiObject, objectPath } from "../../kubernetes/api-object.ts";
+import { type KubernetesClient, MERGE_PATCH } from "../../kubernetes/client.ts";
+import { digestOf } from "./tunnel-wish.ts";
+
+export const FINALIZER = "mergeway.dev/tunnel";
+
+export interface TunnelCluster {
+  writeToken(gateway: Gateway, token: Credential): Promise<TunnelCredentials>;
+  /** There, or not there, whatever it was before. */
+  setFinalizer(gateway: Gateway, wanted: boolean): Promise<void>;
+  removePods(gateway: Gateway): Promise<void>;
+}
+
+const KEY = "token";
+const SUFFIX = "-tunnel";
+
+export class KubernetesTunnels implements TunnelCluster {
+  readonly #client: KubernetesClient;
+
+  constructor(client: KubernetesClient) {
+    this.#client = client;
+  }
+
+  writeToken(gateway: Gateway, token: Credential): Promise<TunnelCredentials> {
+    return said("the tunnel's token cannot be written to a Secret", async () => {
+      const own = metadata({ gateway, parameters: {}, ports: [] }, { suffix: SUFFIX });
+      await this.#client.request({
+        method: "PATCH",
+        path: objectPath({ apiVersion: "v1", plural: "secrets", namespace: own.namespace }, own.name),
+        query: { fieldManager: "mergeway", force: true },
+        contentType: "application/apply-patch+yaml",
+        body: {
+          apiVersion: "v1",
+          kind: "Secret",
+          metadata: own,
+          type: "Opaque",
+          data: { [KEY]: Buffer.from(token.reveal()).toString("base64") },
+        },
+      });
+      return { secret: own.name, key: KEY, digest: digestOf(token) };
+    });
+  }
+
+  setFinalizer(gateway: Gateway, wanted: boolean): Promise<void> {
+    return said("the Gateway's finalizer cannot be written", async () => {
+      const { apiVersion, metadata: known } = gateway;
+      const at = { apiVersion, plural: "gateways", namespace: known.namespace ?? "" };
+      const path = objectPath(at, known.name);
+      const found = await this.#client.request<ApiObject>({ path }).catch((error: unknown) => {
+        if (!wanted && hasStatus(error, 404)) return undefined;
+        throw error;
+      });
+      const finalizers = finalizersOf(found);
+      // A Gateway of the same name that came later has nothing to do with it.
+      if (found?.metadata.uid !== known.uid || finalizers.includes(FINALIZER) === wanted) return;
+      await this.#client.request({
+        method: "PATCH",
+        path,
+        contentType: MERGE_PATCH,
+        query: { fieldManager: "mergeway" },
+        body: {
+          metadata: {
+            // Others may have changed the list in the meantime: then it is read again.
+            resourceVersion: found?.metadata.resourceVersion,
+            finalizers: wanted
+              ? [...finalizers, FINALIZER]
+              : finalizers.filter((finalizer) => finalizer !== FINALIZER),
+          },
+        },
+      });
+    });
+  }
+
+  removePods(gateway: Gateway): Promise<void> {
+    return said("the pods of the tunnel cannot be removed", async () => {
+      const at = {
+        apiVersion: "apps/v1",
+        plural: "deployments",
+        namespace: gateway.metadata.namespace ?? "",
+      };
+      try {
+        const path = objectPath(at, infrastructureName(gateway));
+        await this.#client.request({ method: "DELETE", path, query: { propagationPolicy: "Background" } });
+      } catch (error) {
+        if (!hasStatus(error, 404)) throw error;
+      }
+    });
+  }
+}
+
+function finalizersOf(object: ApiObject | undefined): readonly string[] {
+  return object?.metadata.finalizers ?? [];
+}
+
+/** What the API server says, in the words of a tunnel's problems. */
+async function said<T>(what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const { status, code } = ApiError.fromFailure(what, error);
+    const answer = status === 0 ? code : `${status} ${code}`;
+    throw new ApiFailure({ reason: "ClusterUnavailable", message: `${what} (${answer})` }, { passing: true });
+  }
+}
