@@ -58,6 +58,13 @@ describe("the use of rights", () => {
     expect(missing).toEqual(["delete secrets", "patch things/status of g.test"]);
   });
 
+  test("does not take a namespace that is being deleted for a missing right", () => {
+    const late = event("get", secret, 403);
+    const annotations = { "authorization.k8s.io/decision": "allow" };
+    expect(reportOf({ ...late, annotations }).refused).toEqual([]);
+    expect(reportOf(late).refused).toEqual(["get secrets in team-a"]);
+  });
+
   test("leaves out others, discovery and the beginning of requests", () => {
     const other = { ...event("delete", secret, 403), user: { username: "admin" } };
     const begun = { ...event("delete", secret), stage: "RequestReceived" };
