@@ -1,75 +1,68 @@
-import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
-import type { Duplex, Readable } from "node:stream";
-import { pipeline } from "node:stream";
+import { type Duplex, pipeline, Readable } from "node:stream";
 import type { Connection } from "../connections.ts";
+import type { RequestFields } from "../http2/message-fields.ts";
+import { errorCode } from "../http2/protocol.ts";
+import type { ServerSession } from "../http2/server-session.ts";
+import type { Stream, StreamHandler } from "../http2/stream.ts";
+import { StreamTunnel } from "../http2/stream-tunnel.ts";
 import type { Exchange } from "./exchange.ts";
 import { HeaderFields } from "./header-fields.ts";
 import { isAuthority } from "./request-target.ts";
 
-/** An HTTP/2 request on a stream of node:http2. */
-export class H2Exchange implements Exchange {
+export interface H2Parts {
+  readonly connection: Connection;
+  readonly session: ServerSession;
+  readonly stream: Stream;
+  readonly fields: RequestFields;
+  /** How long the end of an answer may wait for the client; 0 is without bound. */
+  readonly stallMs: number;
+}
+
+/** An HTTP/2 request on its stream. */
+export class H2Exchange implements Exchange, StreamHandler {
   readonly connection: Connection;
   readonly protocol = "HTTP/2" as const;
   readonly method: string;
   readonly target: string;
   readonly authority: string | undefined;
   readonly headers: HeaderFields;
-  readonly body: Readable | undefined;
+  readonly body: IncomingBody | undefined;
   readonly websocket: boolean;
   readonly invalid: string | undefined;
   status = 0;
   bytesSent = 0;
-  readonly #stream: ServerHttp2Stream;
+  readonly #session: ServerSession;
+  readonly #stream: Stream;
+  readonly #stallMs: number;
   #requestTrailers: HeaderFields | undefined;
-  #responseTrailers: HeaderFields | undefined;
   /** Of the answer's body, when nothing can come after it. */
   #lastByte: number | undefined;
+  #onDrain: (() => void) | undefined;
+  #onClose: (() => void)[] | undefined = [];
+  #stalled: NodeJS.Timeout | undefined;
 
-  constructor(
-    connection: Connection,
-    stream: ServerHttp2Stream,
-    headers: IncomingHttpHeaders,
-    raw: readonly string[],
-  ) {
+  constructor({ connection, session, stream, fields, stallMs }: H2Parts) {
     this.connection = connection;
+    this.#session = session;
     this.#stream = stream;
-    const protocol = headers[":protocol"];
+    this.#stallMs = stallMs;
     // An extended CONNECT (RFC 8441) is the WebSocket handshake of HTTP/2, routed like the GET of HTTP/1.1.
-    this.websocket = headers[":method"] === "CONNECT" && protocol === "websocket";
-    this.method = this.websocket ? "GET" : (headers[":method"] ?? "");
-    this.target = headers[":path"] ?? "";
-    this.headers = withoutPseudo(raw);
-    const host = this.headers.get("host");
-    this.headers.remove("host");
-    const named = headers[":authority"];
-    const authority = named ?? host;
-    if (named !== undefined && host !== undefined && host !== named)
-      this.invalid = "Host contradicts :authority";
-    else if (authority === undefined) this.invalid = "there is no :authority";
-    else if (!isAuthority(authority)) this.invalid = ":authority is not one host";
-    else if (protocol !== undefined && !this.websocket) this.invalid = "this protocol is not served";
-    else if (this.target.charCodeAt(0) !== 47 && this.target !== "*" && this.method !== "CONNECT") {
-      this.invalid = ":path is not a path";
-    }
-    this.authority = this.invalid === undefined ? authority : undefined;
-    this.body = stream.endAfterHeaders || this.websocket ? undefined : stream;
-    stream.on("error", ignore);
-    stream.once("trailers", (trailers: IncomingHttpHeaders) => {
-      this.#requestTrailers = new HeaderFields(
-        Object.entries(trailers).flatMap(([name, value]) => [name, String(value)]),
-      );
-    });
+    this.websocket = fields.protocol === "websocket";
+    this.method = this.websocket ? "GET" : fields.method;
+    this.target = fields.path;
+    this.headers = new HeaderFields(fields.fields);
+    this.invalid = problemOf(fields);
+    this.authority = this.invalid === undefined ? (fields.authority ?? fields.host) : undefined;
+    this.body = stream.remoteEnded || this.websocket ? undefined : new IncomingBody(stream);
+    stream.handler = this;
+    if (this.websocket) stream.pause();
   }
 
   continue(): void {
-    if (
-      this.status === 0 &&
-      !this.#stream.destroyed &&
-      this.headers.get("expect")?.toLowerCase() === "100-continue"
-    ) {
-      this.headers.remove("expect");
-      this.#stream.additionalHeaders({ ":status": 100 });
-    }
+    if (this.status !== 0 || this.#stream.closed || !this.headers.has("expect")) return;
+    if (this.headers.get("expect")?.toLowerCase() !== "100-continue") return;
+    this.headers.remove("expect");
+    this.#session.sendHeader(this.#stream, [":status", "100"], [], false);
   }
 
   trailers(): HeaderFields | undefined {
@@ -80,57 +73,79 @@ export class H2Exchange implements Exchange {
   closeAfterAnswer(): void {}
 
   answer(status: number, headers: HeaderFields, hasBody: boolean): void {
-    if (this.#stream.destroyed || this.#stream.headersSent) return;
-    const head = headers.toObject();
-    head[":status"] = String(status);
-    const waitForTrailers = hasBody && this.#mayHaveTrailers(headers);
-    this.#stream.respond(head, { endStream: !hasBody, waitForTrailers });
+    if (this.status !== 0 || this.#stream.localEnded) return;
+    this.#session.sendHeader(this.#stream, [":status", String(status)], headers.flat, !hasBody);
     this.status = status;
-    if (waitForTrailers) this.#stream.once("wantTrailers", () => this.#sendTrailers());
-    else if (hasBody) this.#lastByte = Number(headers.get("content-length"));
-    else this.#dropRest();
+    if (!hasBody) this.#dropRest();
+    else if (!this.#mayHaveTrailers(headers)) this.#lastByte = Number(headers.get("content-length"));
   }
 
   /** The end goes out with the last byte where that is known: a frame less for nearly every answer. */
   write(chunk: Buffer): boolean {
     this.bytesSent += chunk.length;
-    if (!this.#stream.writable) return true;
     if (this.bytesSent !== this.#lastByte) return this.#stream.write(chunk);
-    this.#stream.end(chunk);
-    this.#dropRest();
+    this.#stream.write(chunk, true);
+    this.#finish();
     return true;
   }
 
   onDrain(handler: () => void): void {
-    this.#stream.once("drain", handler);
+    this.#onDrain = handler;
+  }
+
+  onWritable(): void {
+    const waiting = this.#onDrain;
+    this.#onDrain = undefined;
+    waiting?.();
   }
 
   end(trailers?: HeaderFields): void {
-    this.#responseTrailers = trailers;
-    if (this.#stream.writableEnded) return;
-    this.#stream.end();
-    this.#dropRest();
+    if (this.#stream.localEnded) return;
+    this.#stream.end(trailers);
+    this.#finish();
   }
 
   abort(): void {
-    this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    this.#stream.reset(errorCode.internalError);
   }
 
   switchProtocols(headers: HeaderFields, backend: Duplex): void {
-    if (this.#stream.destroyed) {
+    if (this.#stream.closed) {
       backend.destroy();
       return;
     }
     headers.remove("sec-websocket-accept");
-    this.#stream.respond({ ...headers.toObject(), ":status": 200 });
+    this.#session.sendHeader(this.#stream, [":status", "200"], headers.flat, false);
     this.status = 200;
-    pipeline(this.#stream, backend, ignore);
-    pipeline(backend, this.#stream, ignore);
+    const tunnel = new StreamTunnel(this.#stream, () => this.#close());
+    pipeline(tunnel, backend, ignore);
+    pipeline(backend, tunnel, ignore);
   }
 
   onClose(handler: () => void): void {
-    if (this.#stream.closed && this.#stream.destroyed) setImmediate(handler);
-    else this.#stream.once("close", handler);
+    if (this.#onClose === undefined) setImmediate(handler);
+    else this.#onClose.push(handler);
+  }
+
+  onData(chunk: Buffer): void {
+    this.body?.add(chunk);
+  }
+
+  onEnd(trailers: HeaderFields | undefined): void {
+    this.#requestTrailers = trailers;
+    this.body?.push(null);
+  }
+
+  onClosed(): void {
+    if (!this.#stream.remoteEnded) this.body?.destroy();
+    this.#close();
+  }
+
+  #close(): void {
+    clearTimeout(this.#stalled);
+    const handlers = this.#onClose ?? [];
+    this.#onClose = undefined;
+    for (const handler of handlers) handler();
   }
 
   /** An answer of known length to a client that has not asked for trailers goes without (RFC 9110 6.5.1). */
@@ -138,40 +153,48 @@ export class H2Exchange implements Exchange {
     return !headers.has("content-length") || this.headers.has("te");
   }
 
-  #sendTrailers(): void {
-    try {
-      this.#stream.sendTrailers(this.#responseTrailers?.toObject() ?? {});
-    } catch {
-      this.abort();
-    }
+  #finish(): void {
+    this.#dropRest();
+    if (this.#stream.closed || this.#stallMs === 0) return;
+    this.#stalled = setTimeout(() => this.#stream.reset(errorCode.cancel), this.#stallMs);
   }
 
   /** After an early answer the client need not send the rest of its body. */
   #dropRest(): void {
-    const stream = this.#stream;
-    if (this.body === undefined || stream.readableEnded) return;
-    const stop = (): void => {
-      if (!stream.readableEnded && !stream.destroyed) stream.close(constants.NGHTTP2_NO_ERROR);
-    };
-    if (stream.writableFinished) stop();
-    else stream.once("finish", stop);
-    stream.resume();
+    if (this.body === undefined) return;
+    this.#stream.dropRest();
+    this.#stream.resume();
   }
 }
 
-/** Cookies may come in several fields over HTTP/2 and are one field everywhere else (RFC 9113 8.2.3). */
-function withoutPseudo(raw: readonly string[]): HeaderFields {
-  const fields: string[] = [];
-  let cookie: string | undefined;
-  for (let at = 0; at + 1 < raw.length; at += 2) {
-    const name = raw[at] as string;
-    const value = raw[at + 1] as string;
-    if (name.charCodeAt(0) === 58) continue;
-    if (name === "cookie") cookie = cookie === undefined ? value : `${cookie}; ${value}`;
-    else fields.push(name, value);
+/** The body of a request, at the pace of its reader. */
+class IncomingBody extends Readable {
+  readonly #stream: Stream;
+
+  constructor(stream: Stream) {
+    super();
+    this.#stream = stream;
+    this.on("error", ignore);
   }
-  if (cookie !== undefined) fields.push("cookie", cookie);
-  return new HeaderFields(fields);
+
+  add(chunk: Buffer): void {
+    if (!this.push(chunk)) this.#stream.pause();
+  }
+
+  override _read(): void {
+    this.#stream.resume();
+  }
+}
+
+function problemOf({ method, authority, host, protocol }: RequestFields): string | undefined {
+  const named = authority ?? host;
+  if (authority !== undefined && host !== undefined && host !== authority)
+    return "Host contradicts :authority";
+  if (named === undefined) return "there is no :authority";
+  if (method !== "CONNECT" && !isAuthority(named)) return ":authority is not one host";
+  if (protocol !== undefined && (protocol !== "websocket" || !isAuthority(named)))
+    return "this protocol is not served";
+  return undefined;
 }
 
 function ignore(): void {}

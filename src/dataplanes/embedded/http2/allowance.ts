@@ -1,0 +1,22 @@
+const WINDOW_MS = 10_000;
+
+/** How often something may happen within ten seconds; 0 is without bound. */
+export class Allowance {
+  readonly #limit: number;
+  #windowEnd = 0;
+  #spent = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  spend(): boolean {
+    if (this.#limit === 0) return true;
+    const now = Date.now();
+    if (now >= this.#windowEnd) {
+      this.#windowEnd = now + WINDOW_MS;
+      this.#spent = 0;
+    }
+    return ++this.#spent <= this.#limit;
+  }
+}

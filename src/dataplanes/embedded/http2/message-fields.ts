@@ -1,0 +1,159 @@
+/**
+ * The header of a message as it is read, field by field, with the rules of RFC 9113 8.2 and 8.3.
+ *
+ * - Pseudo-headers come first, each once, and only those that belong there.
+ * - Fields of an HTTP/1.1 connection, `te` other than `trailers`, and characters that no field may have make a message malformed.
+ * - Content-Length is one number (RFC 9110 8.6).
+ * - What is too long or too much is counted to its end and not kept.
+ */
+
+import { type Field, fieldKind } from "./field.ts";
+import type { FieldSink } from "./hpack-decoder.ts";
+import { encodings } from "./hpack-encoder.ts";
+
+export interface FieldBounds {
+  readonly headerBytes: number;
+  readonly headerCount: number;
+}
+
+const digits = /^\d{1,15}$/;
+
+abstract class MessageFields implements FieldSink {
+  /** Names and values in turns, without pseudo-headers. */
+  readonly fields: string[] = [];
+  malformed = false;
+  tooLarge = false;
+  /** Negative if the message says nothing about it. */
+  contentLength = -1;
+  protected regularSeen = false;
+  readonly #bounds: FieldBounds;
+  #size = 0;
+  #count = 0;
+
+  constructor(bounds: FieldBounds) {
+    this.#bounds = bounds;
+  }
+
+  field(field: Field, neverIndexed: boolean): void {
+    this.#size += field.size;
+    if (++this.#count > this.#bounds.headerCount || this.#size > this.#bounds.headerBytes) {
+      this.tooLarge = true;
+      return;
+    }
+    if (neverIndexed) encodings.neverIndex(field.name);
+    const { kind } = field;
+    if (kind === fieldKind.regular) {
+      this.regularSeen = true;
+      this.fields.push(field.name, field.value);
+    } else if (kind >= fieldKind.method && kind <= fieldKind.status) {
+      if (this.regularSeen || !this.pseudo(field)) this.malformed = true;
+    } else {
+      this.regularSeen = true;
+      this.special(field);
+    }
+  }
+
+  /** False if it does not belong here. */
+  protected abstract pseudo(field: Field): boolean;
+
+  protected special({ kind, name, value }: Field): void {
+    if (kind === fieldKind.contentLength) {
+      if (this.contentLength >= 0 || !digits.test(value)) this.malformed = true;
+      else this.contentLength = Number(value);
+    } else if (kind === fieldKind.te) {
+      if (value.toLowerCase() !== "trailers") this.malformed = true;
+    } else if (kind !== fieldKind.host && kind !== fieldKind.cookie) this.malformed = true;
+    this.fields.push(name, value);
+  }
+}
+
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const visible = /^[\x21-\x7e]+$/;
+/** Neither user information nor a path (RFC 9113 8.3.1); the rest is checked where it is routed on. */
+const authorityLike = /^[^@/?#\\]*$/;
+
+export class RequestFields extends MessageFields {
+  method = "";
+  scheme = "";
+  path = "";
+  authority: string | undefined;
+  protocol: string | undefined;
+  host: string | undefined;
+  #cookie = -1;
+
+  /** Whether all that a request needs is there, and nothing else. */
+  isComplete(endStream: boolean): boolean {
+    if (this.malformed || (endStream && this.contentLength > 0)) return false;
+    const { method, scheme, path, authority, protocol } = this;
+    if (!token.test(method) || !authorityLike.test(authority ?? "")) return false;
+    if (method === "CONNECT" && protocol === undefined) {
+      return scheme === "" && path === "" && authority !== undefined;
+    }
+    if (protocol !== undefined && (method !== "CONNECT" || authority === undefined)) return false;
+    if ((scheme !== "http" && scheme !== "https") || !visible.test(path)) return false;
+    return path.charCodeAt(0) === 47 || (path === "*" && method === "OPTIONS");
+  }
+
+  protected pseudo({ kind, value }: Field): boolean {
+    switch (kind) {
+      case fieldKind.method:
+        if (this.method !== "") return false;
+        this.method = value;
+        return true;
+      case fieldKind.scheme:
+        if (this.scheme !== "") return false;
+        this.scheme = value;
+        return true;
+      case fieldKind.path:
+        if (this.path !== "") return false;
+        this.path = value;
+        return true;
+      case fieldKind.authority:
+        if (this.authority !== undefined) return false;
+        this.authority = value;
+        return true;
+      case fieldKind.protocol:
+        if (this.protocol !== undefined) return false;
+        this.protocol = value;
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  protected override special(field: Field): void {
+    if (field.kind === fieldKind.host) {
+      if (this.host !== undefined) this.malformed = true;
+      this.host = field.value;
+    } else if (field.kind === fieldKind.cookie && this.#cookie >= 0) {
+      // Cookies may come in several fields over HTTP/2 and are one field everywhere else (RFC 9113 8.2.3).
+      this.fields[this.#cookie] += `; ${field.value}`;
+    } else {
+      super.special(field);
+      if (field.kind === fieldKind.cookie) this.#cookie = this.fields.length - 1;
+    }
+  }
+}
+
+export class ResponseFields extends MessageFields {
+  status = 0;
+
+  get isComplete(): boolean {
+    return !this.malformed && this.status >= 100 && this.status !== 101;
+  }
+
+  protected pseudo({ kind, value }: Field): boolean {
+    if (kind !== fieldKind.status || this.status !== 0 || !/^[1-9]\d\d$/.test(value)) return false;
+    this.status = Number(value);
+    return true;
+  }
+}
+
+export class TrailerFields extends MessageFields {
+  protected pseudo(): boolean {
+    return false;
+  }
+}
+
+/** For blocks that nobody waits for: they are read only because the tables must follow. */
+export const unread: FieldSink = { field: () => {} };

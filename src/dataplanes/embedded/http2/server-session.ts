@@ -1,0 +1,223 @@
+/**
+ * The server's side of a connection: requests come in, bounded in number, size and time.
+ *
+ * Leaving is done in two steps (RFC 9113 6.8): first the client is asked to open no more streams, and when it has certainly heard so, those that it has
+ * opened meanwhile are the last.
+ */
+
+import { HeaderFields } from "../http/header-fields.ts";
+import type { Limits } from "../options.ts";
+import type { BlockHead } from "./header-block.ts";
+import { RequestFields, TrailerFields, unread } from "./message-fields.ts";
+import { errorCode, MAX_STREAM_ID, preface, setting } from "./protocol.ts";
+import { Session } from "./session.ts";
+import type { Stream } from "./stream.ts";
+import type { Wire } from "./wire.ts";
+
+const STREAM_WINDOW_BYTES = 256 * 1024;
+const CONNECTION_WINDOW_BYTES = 1024 * 1024;
+/** Pseudo-headers, and a few fields more than a request may have, so that one with too many is answered with words. */
+const COUNT_RESERVE = 8;
+const LEAVE_MS = 1_000;
+const leaving: Buffer = Buffer.from("leaving ", "latin1");
+
+export class ServerSession extends Session {
+  readonly #limits: Limits;
+  readonly #onRequest: (stream: Stream, fields: RequestFields) => void;
+  readonly #fieldBounds: { readonly headerBytes: number; readonly headerCount: number };
+  protected lastPeerStream = 0;
+  #leaving = false;
+  #left = false;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #openedAt: number = Date.now();
+  #idleSince: number = this.#openedAt;
+  #prefaceRead = 0;
+  #headerSince = 0;
+  #congestedSince = 0;
+
+  constructor(wire: Wire, limits: Limits, onRequest: (stream: Stream, fields: RequestFields) => void) {
+    super(wire, {
+      isServer: true,
+      streamWindow: STREAM_WINDOW_BYTES,
+      connectionWindow: CONNECTION_WINDOW_BYTES,
+      headerBytes: limits.headerBytes,
+      pings: limits.pings,
+      settings: limits.settings,
+      streamResets: limits.streamResets,
+    });
+    this.#limits = limits;
+    this.#onRequest = onRequest;
+    this.#fieldBounds = {
+      headerBytes: limits.headerBytes,
+      headerCount: limits.headerCount + COUNT_RESERVE,
+    };
+    this.greet([
+      [setting.maxConcurrentStreams, limits.concurrentStreams],
+      [setting.maxHeaderListSize, limits.headerBytes],
+      [setting.initialWindowSize, STREAM_WINDOW_BYTES],
+      [setting.enableConnectProtocol, 1],
+    ]);
+    this.#arm();
+  }
+
+  override read(chunk: Buffer): void {
+    let rest = chunk;
+    if (this.#prefaceRead < preface.length) {
+      const taken = Math.min(preface.length - this.#prefaceRead, chunk.length);
+      if (chunk.compare(preface, this.#prefaceRead, this.#prefaceRead + taken, 0, taken) !== 0) {
+        this.fail(errorCode.protocolError);
+        return;
+      }
+      this.#prefaceRead += taken;
+      rest = chunk.subarray(taken);
+    }
+    if (rest.length > 0) super.read(rest);
+  }
+
+  /** No more streams; the connection ends with the last one. */
+  leave(): void {
+    if (this.#leaving || this.over) return;
+    this.#leaving = true;
+    this.outbox.goaway(MAX_STREAM_ID, errorCode.noError);
+    this.outbox.ping(leaving, 0, false);
+    setTimeout(() => this.onPong(), LEAVE_MS).unref();
+  }
+
+  protected onPong(): void {
+    if (!this.#leaving || this.#left || this.over) return;
+    this.#left = true;
+    this.outbox.goaway(this.lastPeerStream, errorCode.noError);
+    if (this.streams.size === 0) this.finish();
+  }
+
+  protected isIdle(stream: number): boolean {
+    return stream % 2 === 0 || stream > this.lastPeerStream;
+  }
+
+  protected onHeaderBlock(head: BlockHead, bytes: Buffer, start: number, end: number): void {
+    const { stream: id, endStream } = head;
+    const known = this.streams.get(id);
+    if (known !== undefined) this.#onTrailers(known, endStream, { bytes, start, end });
+    else if (id % 2 === 0) this.fail(errorCode.protocolError);
+    else if (id <= this.lastPeerStream || this.#left) {
+      // Of a stream that is over: the client may not know yet.
+      if (this.#decode(unread, bytes, start, end)) this.idleFrame();
+    } else {
+      this.lastPeerStream = id;
+      const fields = new RequestFields(this.#fieldBounds);
+      if (this.#decode(fields, bytes, start, end)) this.#open(id, fields, endStream);
+    }
+  }
+
+  #open(id: number, fields: RequestFields, endStream: boolean): void {
+    const { concurrentStreams, requestTimeoutMs } = this.#limits;
+    if (concurrentStreams > 0 && this.streams.size >= concurrentStreams) {
+      if (this.spendReset()) this.outbox.reset(id, errorCode.refusedStream);
+      return;
+    }
+    if (!fields.tooLarge && !fields.isComplete(endStream)) {
+      if (this.spendReset()) this.outbox.reset(id, errorCode.protocolError);
+      return;
+    }
+    const stream = this.openStream(id, false);
+    stream.expected = fields.contentLength;
+    if (endStream) stream.receiveEnd(undefined);
+    if (fields.tooLarge) {
+      this.sendHeader(stream, [":status", "431"], ["content-length", "0"], true);
+      stream.dropRest();
+      this.spendReset();
+      return;
+    }
+    if (!endStream && requestTimeoutMs > 0 && fields.protocol === undefined) {
+      setTimeout(() => {
+        if (!stream.remoteEnded) stream.reset(errorCode.cancel);
+      }, requestTimeoutMs).unref();
+    }
+    this.#onRequest(stream, fields);
+  }
+
+  #onTrailers(
+    stream: Stream,
+    endStream: boolean,
+    block: { readonly bytes: Buffer; readonly start: number; readonly end: number },
+  ): void {
+    const fields = new TrailerFields(this.#fieldBounds);
+    if (!this.#decode(fields, block.bytes, block.start, block.end)) return;
+    const fine = endStream && !fields.malformed && !fields.tooLarge;
+    const problem = fine
+      ? stream.receiveEnd(new HeaderFields(fields.fields))
+      : stream.remoteEnded
+        ? errorCode.streamClosed
+        : errorCode.protocolError;
+    if (problem !== undefined) this.resetBroken(stream, problem);
+  }
+
+  #decode(
+    sink: Parameters<typeof this.decoder.decode>[3],
+    bytes: Buffer,
+    start: number,
+    end: number,
+  ): boolean {
+    if (this.decoder.decode(bytes, start, end, sink)) return true;
+    this.fail(errorCode.compressionError);
+    return false;
+  }
+
+  protected onSettings(): void {}
+
+  /** The client opens no more streams; those that it has opened get their answers. */
+  protected onGoaway(): void {
+    if (this.streams.size === 0) this.finish();
+    else this.#left = true;
+  }
+
+  protected onStreamClosed(): void {
+    if (this.streams.size > 0) return;
+    if (this.#left) this.finish();
+    else this.#idleSince = Date.now();
+  }
+
+  protected onStopped(): void {
+    clearTimeout(this.#timer);
+  }
+
+  protected override onHeaderBegun(): void {
+    this.#headerSince = Date.now();
+    this.#arm();
+  }
+
+  protected override onCongestion(): void {
+    if (!this.congested) return;
+    this.#congestedSince = Date.now();
+    this.#arm();
+  }
+
+  /** One timer, for whatever ends first. Most of the time it finds that there was life meanwhile. */
+  #arm(): void {
+    clearTimeout(this.#timer);
+    const deadline = this.#deadline();
+    if (deadline === Number.POSITIVE_INFINITY) return;
+    this.#timer = setTimeout(() => this.#onTimer(), Math.max(1, deadline - Date.now()));
+  }
+
+  #onTimer(): void {
+    if (this.over) return;
+    if (this.#deadline() <= Date.now()) {
+      if (this.greeted && !this.headerOpen && !this.congested) this.leave();
+      else this.fail(errorCode.enhanceYourCalm);
+    }
+    if (!this.over) this.#arm();
+  }
+
+  #deadline(): number {
+    const { headerTimeoutMs, keepAliveTimeoutMs, clientStallTimeoutMs } = this.#limits;
+    const limits: number[] = [];
+    const add = (since: number, ms: number): unknown => ms > 0 && limits.push(since + ms);
+    if (!this.greeted) add(this.#openedAt, headerTimeoutMs);
+    if (this.headerOpen) add(this.#headerSince, headerTimeoutMs);
+    if (this.congested) add(this.#congestedSince, clientStallTimeoutMs);
+    // Whoever is busy is looked at again later.
+    if (!this.#leaving) add(this.streams.size > 0 ? Date.now() + 1 : this.#idleSince, keepAliveTimeoutMs);
+    return Math.min(...limits);
+  }
+}

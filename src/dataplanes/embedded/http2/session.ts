@@ -1,0 +1,446 @@
+/**
+ * One HTTP/2 connection (RFC 9113), the same for both sides: frames are checked and given to their streams, settings, pings and windows are kept.
+ *
+ * - What breaks the protocol for the whole connection ends it with GOAWAY; what breaks one stream ends that stream.
+ * - Frames that cost the peer nothing are counted; whoever overdoes it is told to calm down.
+ * - A header block is read as a whole or not at all, and never beyond its bounds.
+ */
+
+import type { HeaderFields } from "../http/header-fields.ts";
+import { Allowance } from "./allowance.ts";
+import { type FrameHandler, type FrameHead, FrameReader, uint31At } from "./frame-reader.ts";
+import { type BlockHead, HeaderBlock } from "./header-block.ts";
+import { HpackDecoder } from "./hpack-decoder.ts";
+import { HeaderBlockWriter, HpackEncoder } from "./hpack-encoder.ts";
+import { Outbox, type OutboxOwner } from "./outbox.ts";
+import {
+  DEFAULT_WINDOW_BYTES,
+  errorCode,
+  flag,
+  frameType,
+  HEADER_TABLE_BYTES,
+  MAX_WINDOW_BYTES,
+} from "./protocol.ts";
+import { defaultSettings, type PeerSettings, readSettings } from "./settings.ts";
+import { Stream, type StreamOwner } from "./stream.ts";
+import type { Wire, WireReader } from "./wire.ts";
+
+/** Beyond it writers wait, and readers of a client's requests do, too. */
+const MAX_BACKLOG_BYTES = 256 * 1024;
+const IDLE_FRAMES = 4_000;
+
+export interface SessionOptions {
+  readonly isServer: boolean;
+  readonly streamWindow: number;
+  readonly connectionWindow: number;
+  /** Of one header list, as it is counted. */
+  readonly headerBytes: number;
+  readonly pings: number;
+  readonly settings: number;
+  readonly streamResets: number;
+}
+
+const block = new HeaderBlockWriter();
+
+export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner, WireReader {
+  readonly outbox: Outbox = new Outbox(this);
+  sendWindow: number = DEFAULT_WINDOW_BYTES;
+  congested = false;
+  protected readonly streams: Map<number, Stream> = new Map();
+  protected readonly peer: PeerSettings = defaultSettings();
+  protected readonly decoder: HpackDecoder = new HpackDecoder(HEADER_TABLE_BYTES);
+  protected readonly wire: Wire;
+  /** The connection is over, or about to be. */
+  protected over = false;
+  readonly #options: SessionOptions;
+  readonly #reader: FrameReader = new FrameReader(this);
+  readonly #encoder: HpackEncoder = new HpackEncoder();
+  readonly #headerBlock: HeaderBlock;
+  readonly #pings: Allowance;
+  readonly #settings: Allowance;
+  readonly #resets: Allowance;
+  readonly #idleFrames: Allowance = new Allowance(IDLE_FRAMES);
+  #greeted = false;
+  #receiveWindow: number;
+  #consumed = 0;
+  readonly #waiting: Set<Stream> = new Set();
+  #closedSoon: Stream[] = [];
+
+  constructor(wire: Wire, options: SessionOptions) {
+    this.wire = wire;
+    this.#options = options;
+    this.#headerBlock = new HeaderBlock(options.headerBytes);
+    this.#pings = new Allowance(options.pings);
+    this.#settings = new Allowance(options.settings);
+    this.#resets = new Allowance(options.streamResets);
+    this.#receiveWindow = options.connectionWindow;
+  }
+
+  /** The peer's stream, or one that was never opened by this side: to hear of it breaks the protocol. */
+  protected abstract isIdle(stream: number): boolean;
+  protected abstract onHeaderBlock(head: BlockHead, bytes: Buffer, start: number, end: number): void;
+  protected abstract onSettings(): void;
+  protected abstract onGoaway(lastStream: number, code: number): void;
+  protected abstract onPong(): void;
+  protected abstract onStreamClosed(): void;
+  /** The last stream of the peer that was or may have been served. */
+  protected abstract readonly lastPeerStream: number;
+
+  /** A header has begun and not ended. */
+  protected get headerOpen(): boolean {
+    return this.#headerBlock.open;
+  }
+
+  /** The peer has said its settings. */
+  get greeted(): boolean {
+    return this.#greeted;
+  }
+
+  // The connection.
+
+  read(chunk: Buffer): void {
+    if (!this.over) this.#reader.read(chunk);
+  }
+
+  write(bytes: Buffer, done: () => void): void {
+    this.wire.write(bytes, done);
+    if (this.congested || this.wire.backlog <= MAX_BACKLOG_BYTES) return;
+    this.congested = true;
+    // A client that asks and asks and takes no answers is not asked for more. A backend is: it may wait for us just so.
+    if (this.#options.isServer) this.wire.pauseReading();
+    this.onCongestion();
+  }
+
+  onWritable(): void {
+    if (!this.congested) return;
+    this.congested = false;
+    if (this.#options.isServer) this.wire.resumeReading();
+    this.onCongestion();
+    this.#flushWaiting();
+  }
+
+  onFlushed(): void {
+    if (this.#closedSoon.length === 0) return;
+    const closed = this.#closedSoon;
+    this.#closedSoon = [];
+    for (const stream of closed) stream.afterClose();
+  }
+
+  onLost(): void {
+    this.#stop(errorCode.cancel);
+  }
+
+  destroy(): void {
+    this.wire.destroy();
+    this.#stop(errorCode.cancel);
+  }
+
+  /** Ends the connection because the peer broke the protocol. */
+  protected fail(code: number): void {
+    if (this.over) return;
+    this.outbox.goaway(this.lastPeerStream, code);
+    this.outbox.flush();
+    this.wire.end();
+    this.#stop(code);
+  }
+
+  /** Nothing is left to do. */
+  protected finish(): void {
+    if (this.over) return;
+    this.outbox.flush();
+    this.wire.end();
+    this.#stop(errorCode.noError);
+  }
+
+  /** `congested` has changed. */
+  protected onCongestion(): void {}
+
+  #stop(code: number): void {
+    if (this.over) return;
+    this.over = true;
+    this.#reader.stop();
+    this.outbox.close();
+    for (const stream of [...this.streams.values()]) stream.lose(code);
+    this.onFlushed();
+    this.onStopped();
+  }
+
+  protected abstract onStopped(): void;
+
+  protected greet(settings: readonly (readonly [number, number])[]): void {
+    this.outbox.settings(settings);
+    this.outbox.windowUpdate(0, this.#options.connectionWindow - DEFAULT_WINDOW_BYTES);
+  }
+
+  // Frames.
+
+  onFrameTooLarge(): void {
+    this.fail(errorCode.frameSizeError);
+  }
+
+  onFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+    const { type } = frame;
+    if (!this.#greeted && (type !== frameType.settings || (frame.flags & flag.ack) !== 0)) {
+      this.fail(errorCode.protocolError);
+    } else if (this.#headerBlock.open && type !== frameType.continuation) this.fail(errorCode.protocolError);
+    else if (type === frameType.data) this.#onData(frame, bytes, start, end);
+    else if (type === frameType.headers) this.#onHeaders(frame, bytes, start, end);
+    else if (type === frameType.windowUpdate) this.#onWindowUpdate(frame, bytes, start, end);
+    else this.#onOther(frame, bytes, start, end);
+  }
+
+  #onOther(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+    switch (frame.type) {
+      case frameType.continuation:
+        this.#onContinuation(frame, bytes, start, end);
+        break;
+      case frameType.rstStream:
+        this.#onReset(frame, bytes, start, end);
+        break;
+      case frameType.settings:
+        this.#onSettings(frame, bytes, start, end);
+        break;
+      case frameType.ping:
+        this.#onPing(frame, bytes, start, end);
+        break;
+      case frameType.goaway:
+        if (frame.stream !== 0) this.fail(errorCode.protocolError);
+        else if (end - start < 8) this.fail(errorCode.frameSizeError);
+        else if (this.idleFrame()) this.onGoaway(uint31At(bytes, start), bytes.readUInt32BE(start + 4));
+        break;
+      case frameType.priority:
+        if (frame.stream === 0) this.fail(errorCode.protocolError);
+        else if (end - start !== 5) this.fail(errorCode.frameSizeError);
+        else this.idleFrame();
+        break;
+      case frameType.pushPromise:
+        this.fail(errorCode.protocolError);
+        break;
+      default:
+        this.idleFrame();
+    }
+  }
+
+  #onData(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+    const flowBytes = end - start;
+    const { stream: id, flags } = frame;
+    if (id === 0 || this.isIdle(id)) {
+      this.fail(errorCode.protocolError);
+      return;
+    }
+    this.#receiveWindow -= flowBytes;
+    if (this.#receiveWindow < 0) {
+      this.fail(errorCode.flowControlError);
+      return;
+    }
+    let from = start;
+    let to = end;
+    if ((flags & flag.padded) !== 0) {
+      const padding = from < to ? (bytes[from++] as number) : 256;
+      to -= padding;
+      if (to < from) {
+        this.fail(errorCode.protocolError);
+        return;
+      }
+    }
+    const endStream = (flags & flag.endStream) !== 0;
+    const stream = this.streams.get(id);
+    if (stream === undefined || (from === to && !endStream)) {
+      if (!this.idleFrame()) return;
+      if (stream === undefined) {
+        this.consumed(flowBytes);
+        return;
+      }
+    }
+    const problem =
+      stream.receiveData(bytes, from, to, flowBytes) ??
+      (endStream ? stream.receiveEnd(undefined) : undefined);
+    if (problem !== undefined) {
+      this.consumed(flowBytes);
+      this.resetBroken(stream, problem);
+    }
+  }
+
+  #onHeaders(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+    let from = start;
+    let to = end;
+    const { flags } = frame;
+    if ((flags & flag.padded) !== 0) to -= from < to ? (bytes[from++] as number) : 256;
+    if ((flags & flag.priority) !== 0) from += 5;
+    if (frame.stream === 0 || to < from) {
+      this.fail(errorCode.protocolError);
+      return;
+    }
+    const head: BlockHead = { stream: frame.stream, endStream: (flags & flag.endStream) !== 0 };
+    if ((flags & flag.endHeaders) !== 0) this.onHeaderBlock(head, bytes, from, to);
+    else if (!this.#headerBlock.begin(head, bytes, from, to)) this.fail(errorCode.enhanceYourCalm);
+    else this.onHeaderBegun();
+  }
+
+  #onContinuation(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+    const { head } = this.#headerBlock;
+    if (head === undefined || head.stream !== frame.stream) this.fail(errorCode.protocolError);
+    else if (!this.#headerBlock.add(bytes, start, end)) this.fail(errorCode.enhanceYourCalm);
+    else if ((frame.flags & flag.endHeaders) !== 0) {
+      const whole = this.#headerBlock.take();
+      this.onHeaderBlock(head, whole, 0, whole.length);
+    }
+  }
+
+  protected onHeaderBegun(): void {}
+
+  #onReset(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+    if (frame.stream === 0 || this.isIdle(frame.stream)) this.fail(errorCode.protocolError);
+    else if (end - start !== 4) this.fail(errorCode.frameSizeError);
+    else {
+      const stream = this.streams.get(frame.stream);
+      if (stream === undefined) this.idleFrame();
+      else if (this.spendReset()) stream.receiveReset(bytes.readUInt32BE(start));
+    }
+  }
+
+  #onSettings(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+    const ack = (frame.flags & flag.ack) !== 0;
+    if (frame.stream !== 0) this.fail(errorCode.protocolError);
+    else if ((end - start) % 6 !== 0 || (ack && end > start)) this.fail(errorCode.frameSizeError);
+    else if (ack) this.idleFrame();
+    else if (!this.#settings.spend()) this.fail(errorCode.enhanceYourCalm);
+    else this.#takeSettings(bytes, start, end);
+  }
+
+  #takeSettings(bytes: Buffer, start: number, end: number): void {
+    const windowBefore = this.peer.initialWindowSize;
+    const fromServer = !this.#options.isServer;
+    const problem = readSettings(this.peer, bytes, { start, end, fromServer });
+    if (problem !== undefined) {
+      this.fail(problem);
+      return;
+    }
+    this.#encoder.resize(this.peer.headerTableSize);
+    const change = this.peer.initialWindowSize - windowBefore;
+    for (const stream of change === 0 ? [] : this.streams.values()) {
+      if (stream.growSendWindow(change)) continue;
+      this.fail(errorCode.flowControlError);
+      return;
+    }
+    this.#greeted = true;
+    this.outbox.settingsAck();
+    this.onSettings();
+    this.#flushWaiting();
+  }
+
+  #onPing(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+    if (frame.stream !== 0) this.fail(errorCode.protocolError);
+    else if (end - start !== 8) this.fail(errorCode.frameSizeError);
+    else if (!this.#pings.spend()) this.fail(errorCode.enhanceYourCalm);
+    else if ((frame.flags & flag.ack) === 0) this.outbox.ping(bytes, start, true);
+    else this.onPong();
+  }
+
+  #onWindowUpdate(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+    if (end - start !== 4) {
+      this.fail(errorCode.frameSizeError);
+      return;
+    }
+    const bytesMore = uint31At(bytes, start);
+    const { stream: id } = frame;
+    if (id === 0) {
+      this.sendWindow += bytesMore;
+      if (bytesMore === 0) this.fail(errorCode.protocolError);
+      else if (this.sendWindow > MAX_WINDOW_BYTES) this.fail(errorCode.flowControlError);
+      else this.#flushWaiting();
+      return;
+    }
+    const stream = this.streams.get(id);
+    if (stream === undefined) {
+      if (this.isIdle(id)) this.fail(errorCode.protocolError);
+      else this.idleFrame();
+    } else if (bytesMore === 0) this.resetBroken(stream, errorCode.protocolError);
+    else if (!stream.growSendWindow(bytesMore)) this.resetBroken(stream, errorCode.flowControlError);
+    else this.#flushWaiting();
+  }
+
+  /** A frame that is allowed and of no use. */
+  protected idleFrame(): boolean {
+    if (this.#idleFrames.spend()) return true;
+    this.fail(errorCode.enhanceYourCalm);
+    return false;
+  }
+
+  /** A stream for which work was begun in vain. */
+  protected spendReset(): boolean {
+    if (this.#resets.spend()) return true;
+    this.fail(errorCode.enhanceYourCalm);
+    return false;
+  }
+
+  protected resetBroken(stream: Stream, code: number): void {
+    if (this.spendReset()) stream.reset(code);
+  }
+
+  // What streams need.
+
+  sendHeader(stream: Stream, pseudo: readonly string[], fields: readonly string[], endStream: boolean): void {
+    this.#encoder.encode(pseudo, fields, block);
+    this.outbox.headers(stream.id, block, endStream);
+    if (endStream) stream.endedByHeader();
+  }
+
+  sendTrailers(stream: Stream, trailers: HeaderFields): boolean {
+    try {
+      this.#encoder.encode([], trailers.flat, block);
+    } catch {
+      return false;
+    }
+    this.outbox.headers(stream.id, block, true);
+    return true;
+  }
+
+  protected openStream(id: number, own: boolean): Stream {
+    const stream = new Stream(this, {
+      id,
+      own,
+      sendWindow: this.peer.initialWindowSize,
+      receiveWindow: this.#options.streamWindow,
+    });
+    this.streams.set(id, stream);
+    return stream;
+  }
+
+  wait(stream: Stream): void {
+    this.#waiting.add(stream);
+  }
+
+  consumed(bytes: number): void {
+    this.#consumed += bytes;
+    if (this.#consumed * 2 < this.#options.connectionWindow) return;
+    this.outbox.windowUpdate(0, this.#consumed);
+    this.#receiveWindow += this.#consumed;
+    this.#consumed = 0;
+  }
+
+  closed(stream: Stream, soon: boolean): void {
+    this.streams.delete(stream.id);
+    this.#waiting.delete(stream);
+    if (!soon) stream.afterClose();
+    else if (this.over) stream.afterClose();
+    else {
+      this.#closedSoon.push(stream);
+      this.outbox.schedule();
+    }
+    if (!this.over) this.onStreamClosed();
+  }
+
+  /** Frame by frame in turns, so that no stream waits for the whole of another. */
+  #flushWaiting(): void {
+    for (let moved = true; moved && this.#waiting.size > 0; ) {
+      moved = false;
+      for (const stream of [...this.#waiting]) {
+        if (this.congested || this.over) return;
+        this.#waiting.delete(stream);
+        if (stream.flush()) moved = true;
+        if (stream.sendable) this.#waiting.add(stream);
+      }
+    }
+  }
+}

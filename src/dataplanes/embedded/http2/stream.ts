@@ -1,0 +1,360 @@
+/**
+ * One stream of a connection (RFC 9113 5): two halves that end each by itself, flow control in both directions, and an end that comes once.
+ *
+ * - What arrives while the reader is paused is kept here; the peer can send no more than the window that it was given, and gets more of it only for what
+ *   was taken.
+ * - What cannot be sent yet, because a window or the connection is full, is kept here; the writer is asked to wait.
+ */
+
+import type { HeaderFields } from "../http/header-fields.ts";
+import type { Outbox } from "./outbox.ts";
+import { errorCode, MAX_FRAME_BYTES, MAX_WINDOW_BYTES } from "./protocol.ts";
+
+const SMALL_BYTES = 4 * 1024;
+
+export interface StreamHandler {
+  onData(chunk: Buffer): void;
+  /** The peer has said everything. */
+  onEnd(trailers: HeaderFields | undefined): void;
+  /** After a `write` that asked to wait. */
+  onWritable(): void;
+  /** Once, at last. Undefined: both sides have said everything. */
+  onClosed(code: number | undefined): void;
+}
+
+/** What a stream needs of its connection. */
+export interface StreamOwner {
+  readonly outbox: Outbox;
+  /** Nothing more fits into the socket for now. */
+  readonly congested: boolean;
+  /** Bytes of DATA that the peer takes on the whole connection. */
+  sendWindow: number;
+  /** Calls `flush` when there is room again. */
+  wait(stream: Stream): void;
+  /** Bytes of DATA that have found their reader. */
+  consumed(bytes: number): void;
+  /** False if they cannot be sent. */
+  sendTrailers(stream: Stream, trailers: HeaderFields): boolean;
+  /** The stream no longer counts; its handler is told by `afterClose`, at once or soon. */
+  closed(stream: Stream, soon: boolean): void;
+}
+
+export interface StreamOptions {
+  readonly id: number;
+  readonly sendWindow: number;
+  readonly receiveWindow: number;
+  /** Opened by this side: an answer that is complete stays complete, whatever the peer says then. */
+  readonly own: boolean;
+}
+
+export class Stream {
+  readonly id: number;
+  handler: StreamHandler = nobody;
+  /** Bytes of the body that the peer has announced and not sent; negative if it has announced nothing. */
+  expected = -1;
+  readonly #owner: StreamOwner;
+  readonly #own: boolean;
+  readonly #fullWindow: number;
+  #receiveWindow: number;
+  #consumed = 0;
+  #sendWindow: number;
+  #paused = false;
+  #delivering = false;
+  #arrived: Buffer[] | undefined;
+  #trailers: HeaderFields | undefined;
+  #endDelivered = false;
+  #remoteEnded = false;
+  #pending: Buffer[] | undefined;
+  #pendingAt = 0;
+  #ending = false;
+  #ownTrailers: HeaderFields | undefined;
+  #localEnded = false;
+  #dropsRest = false;
+  #closed = false;
+  #closeCode: number | undefined;
+  #closeWaits = false;
+
+  constructor(owner: StreamOwner, options: StreamOptions) {
+    this.#owner = owner;
+    this.id = options.id;
+    this.#own = options.own;
+    this.#sendWindow = options.sendWindow;
+    this.#fullWindow = options.receiveWindow;
+    this.#receiveWindow = options.receiveWindow;
+  }
+
+  get remoteEnded(): boolean {
+    return this.#remoteEnded;
+  }
+
+  /** Nothing more can be sent, or is yet to be said. */
+  get localEnded(): boolean {
+    return this.#localEnded || this.#ending || this.#closed;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  // What the peer says.
+
+  /** Returns the code of the stream error, if it is one. */
+  receiveData(bytes: Buffer, start: number, end: number, flowBytes: number): number | undefined {
+    if (this.#remoteEnded) return errorCode.streamClosed;
+    const length = end - start;
+    this.#receiveWindow -= flowBytes;
+    if (this.#receiveWindow < 0) return errorCode.flowControlError;
+    if (this.expected >= 0) {
+      this.expected -= length;
+      if (this.expected < 0) return errorCode.protocolError;
+    }
+    // Padding is read by nobody.
+    if (flowBytes > length) this.#credit(flowBytes - length);
+    if (length === 0) return undefined;
+    const chunk = bytes.subarray(start, end);
+    if (this.#paused) this.#keep(chunk);
+    else this.#deliver(chunk);
+    return undefined;
+  }
+
+  /** Likewise. */
+  receiveEnd(trailers: HeaderFields | undefined): number | undefined {
+    if (this.#closed) return undefined;
+    if (this.#remoteEnded) return errorCode.streamClosed;
+    if (this.expected > 0) return errorCode.protocolError;
+    this.#remoteEnded = true;
+    this.#trailers = trailers;
+    this.#deliverEnd();
+    this.#closeIfDone(false);
+    return undefined;
+  }
+
+  receiveReset(code: number): void {
+    if (this.#own && this.#remoteEnded && !this.#closed) {
+      this.#pending = undefined;
+      this.#localEnded = true;
+      this.#closeIfDone(false);
+    } else this.#close(code, false);
+  }
+
+  /** False if the window would grow beyond what it can be. */
+  growSendWindow(bytes: number): boolean {
+    this.#sendWindow += bytes;
+    if (this.#sendWindow > MAX_WINDOW_BYTES) return false;
+    if (this.#sendWindow > 0 && this.#pending !== undefined) this.#owner.wait(this);
+    return true;
+  }
+
+  // Its reader.
+
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    if (this.#delivering) return;
+    this.#delivering = true;
+    while (!this.#paused && this.#arrived !== undefined) {
+      const chunk = this.#arrived.shift() as Buffer;
+      if (this.#arrived.length === 0) this.#arrived = undefined;
+      this.#deliver(chunk);
+    }
+    this.#delivering = false;
+    if (this.#remoteEnded) this.#deliverEnd();
+  }
+
+  /** Small pieces are joined, and copied out of what was read with them: what is kept is never much more than the window. */
+  #keep(chunk: Buffer): void {
+    this.#arrived ??= [];
+    const arrived = this.#arrived;
+    const before = arrived.at(-1);
+    if (chunk.length >= SMALL_BYTES) arrived.push(chunk);
+    else if (before === undefined || before.length >= SMALL_BYTES) arrived.push(Buffer.from(chunk));
+    else arrived[arrived.length - 1] = Buffer.concat([before, chunk]);
+  }
+
+  #deliver(chunk: Buffer): void {
+    this.handler.onData(chunk);
+    this.#credit(chunk.length);
+  }
+
+  #deliverEnd(): void {
+    if (this.#paused || this.#delivering || this.#arrived !== undefined || this.#endDelivered) return;
+    this.#endDelivered = true;
+    this.handler.onEnd(this.#trailers);
+    if (this.#closeWaits) this.afterClose();
+  }
+
+  #credit(bytes: number): void {
+    this.#owner.consumed(bytes);
+    if (this.#remoteEnded || this.#closed) return;
+    this.#consumed += bytes;
+    if (this.#consumed * 2 < this.#fullWindow) return;
+    this.#owner.outbox.windowUpdate(this.id, this.#consumed);
+    this.#receiveWindow += this.#consumed;
+    this.#consumed = 0;
+  }
+
+  // What this side says.
+
+  /** False asks to wait for `onWritable`. */
+  write(chunk: Buffer, endStream = false): boolean {
+    if (this.localEnded) return true;
+    this.#ending = endStream;
+    if (this.#pending !== undefined) {
+      this.#pending.push(chunk);
+      return false;
+    }
+    const sent = this.#send(chunk, 0, Number.POSITIVE_INFINITY);
+    if (sent < chunk.length || (endStream && !this.#localEnded)) {
+      this.#pending = [chunk];
+      this.#pendingAt = sent;
+      this.#owner.wait(this);
+      return false;
+    }
+    if (!this.#owner.congested || this.#localEnded) return true;
+    this.#owner.wait(this);
+    return false;
+  }
+
+  end(trailers?: HeaderFields): void {
+    if (this.localEnded) return;
+    this.#ending = true;
+    this.#ownTrailers = trailers;
+    if (this.#pending === undefined) this.#sendEnd();
+  }
+
+  /** The other side need not say any more, once this side has said everything. */
+  dropRest(): void {
+    this.#dropsRest = true;
+    if (this.#localEnded && !this.#remoteEnded) this.reset(errorCode.noError);
+  }
+
+  /** Something waits, and the stream's own window has room for it. */
+  get sendable(): boolean {
+    return this.#pending !== undefined && (this.#sendWindow > 0 || this.#pending[0]?.length === 0);
+  }
+
+  /** One frame's worth of what waits; false if nothing could go. */
+  flush(): boolean {
+    const pending = this.#pending;
+    if (pending === undefined) {
+      if (!this.#closed) this.handler.onWritable();
+      return true;
+    }
+    const chunk = pending[0] as Buffer;
+    const before = this.#pendingAt;
+    this.#pendingAt = this.#send(chunk, before, 1);
+    if (this.#pendingAt < chunk.length) return this.#pendingAt > before;
+    if (this.#localEnded) return true;
+    this.#pendingAt = 0;
+    pending.shift();
+    if (pending.length > 0) return true;
+    this.#pending = undefined;
+    if (this.#ending) this.#sendEnd();
+    else this.handler.onWritable();
+    return true;
+  }
+
+  reset(code: number): void {
+    if (this.#closed) return;
+    this.#owner.outbox.reset(this.id, code);
+    this.#close(code, true);
+  }
+
+  /** The header that was just sent is all there is to say. */
+  endedByHeader(): void {
+    this.#localEnded = true;
+    this.#closeIfDone(true);
+  }
+
+  /** Returns up to where the chunk is sent; the last byte ends this side if nothing comes after it. */
+  #send(chunk: Buffer, from: number, maxFrames: number): number {
+    const owner = this.#owner;
+    let at = from;
+    for (let frames = 0; frames < maxFrames && !this.#localEnded; frames++) {
+      const left = chunk.length - at;
+      const room = Math.min(left, this.#sendWindow, owner.sendWindow, MAX_FRAME_BYTES);
+      const last = room === left && this.#endsWith(chunk);
+      if ((room <= 0 && !(last && left === 0)) || (owner.congested && !last)) break;
+      owner.outbox.data(this.id, chunk, at, { end: at + room, endStream: last });
+      at += room;
+      this.#sendWindow -= room;
+      owner.sendWindow -= room;
+      if (last) this.#localEnd();
+      if (at === chunk.length) break;
+    }
+    return at;
+  }
+
+  #endsWith(chunk: Buffer): boolean {
+    if (!this.#ending || this.#ownTrailers !== undefined) return false;
+    return this.#pending === undefined || (this.#pending.length === 1 && this.#pending[0] === chunk);
+  }
+
+  #sendEnd(): void {
+    if (this.#ownTrailers === undefined) {
+      this.#owner.outbox.data(this.id, empty, 0, { end: 0, endStream: true });
+    } else if (!this.#owner.sendTrailers(this, this.#ownTrailers)) {
+      this.reset(errorCode.internalError);
+      return;
+    }
+    this.#localEnd();
+  }
+
+  #localEnd(): void {
+    this.#localEnded = true;
+    this.#pending = undefined;
+    if (this.#dropsRest && !this.#remoteEnded) this.reset(errorCode.noError);
+    else this.#closeIfDone(true);
+  }
+
+  // The end.
+
+  #closeIfDone(soon: boolean): void {
+    if (this.#localEnded && this.#remoteEnded) this.#close(undefined, soon);
+  }
+
+  /** The connection is gone, or the peer has reset the stream, or both sides are done. */
+  #close(code: number | undefined, soon: boolean): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#closeCode = code;
+    this.#pending = undefined;
+    if (code !== undefined) this.#forgetArrived();
+    this.#owner.closed(this, soon);
+  }
+
+  /** The connection is gone. */
+  lose(code: number): void {
+    if (this.#own && this.#remoteEnded && !this.#closed) {
+      this.#localEnded = true;
+      this.#close(undefined, false);
+    } else this.#close(code, false);
+  }
+
+  #forgetArrived(): void {
+    for (const chunk of this.#arrived ?? []) this.#owner.consumed(chunk.length);
+    this.#arrived = undefined;
+  }
+
+  /** An answer that is still being read comes first. */
+  afterClose(): void {
+    this.#closeWaits = this.#closeCode === undefined && !this.#endDelivered;
+    if (this.#closeWaits) return;
+    const { handler } = this;
+    this.handler = nobody;
+    handler.onClosed(this.#closeCode);
+  }
+}
+
+const empty: Buffer = Buffer.alloc(0);
+
+const nobody: StreamHandler = {
+  onData: () => {},
+  onEnd: () => {},
+  onWritable: () => {},
+  onClosed: () => {},
+};
