@@ -32,7 +32,10 @@ interface Changing {
 }
 
 const certificate = selfSigned(["a.example.com"]);
-const parameters = { autoscaling: { minReplicas: 1, maxReplicas: 2 }, podDisruptionBudget: { minAvailable: 1 } };
+const parameters = {
+  autoscaling: { minReplicas: 1, maxReplicas: 2 },
+  podDisruptionBudget: { minAvailable: 1 },
+};
 const listener = { name: "http", port: 80, protocol: "HTTP" };
 const xListener = { name: "http", port: 8080, protocol: "HTTP" };
 const parentRefs = [{ name: "web" }];
@@ -119,7 +122,7 @@ beforeAll(async () => {
   await loadImage(bed.cluster, await productImage(ROOT, `mergeway:${version}`));
   await ok(bed.kubectl(["create", "namespace", "mergeway-system"]));
   const chart = ["template", "mergeway", CHART, "--include-crds", "-n", "mergeway-system"];
-  const manifests = await ok(bed.helm([...chart, "--set=replicas=1"]));
+  const manifests = await ok(bed.helm([...chart, "--set=replicas=1,dataPlane.type=embedded"]));
   await ok(bed.kubectl(["apply", "--server-side", "-n", "mergeway-system", "-f", "-"], manifests));
   await ok(bed.kubectl(["rollout", "status", "-n", "mergeway-system", "deploy/mergeway", "--timeout=120s"]));
   insider = new Insider(bed.cluster);

@@ -14,8 +14,10 @@ import { embeddedFeatures } from "../../src/dataplanes/embedded/features.ts";
 import { envoyFeatures } from "../../src/dataplanes/envoy/features.ts";
 import { CHART, ROOT } from "../chart/manifests.ts";
 import { loadImage } from "../cluster/cluster.ts";
+import { auditLogOf } from "../cluster/components.ts";
 import { loadSuiteImages, runConformance } from "../cluster/conformance.ts";
 import { productImage } from "../cluster/product-image.ts";
+import { rightsUsed } from "./audit-rights.ts";
 import { Bed, ok } from "./bed.ts";
 
 const PROFILES = ["GATEWAY-HTTP", "GATEWAY-GRPC", "GATEWAY-TLS", "GATEWAY-TCP", "GATEWAY-UDP"];
@@ -51,7 +53,8 @@ try {
     log: join(ROOT, "conformance", `${dataPlane}.log`),
     verbose: false,
   });
-  process.exitCode = code === 0 && isSuccess(readFileSync(report, "utf8")) ? 0 : 1;
+  const isRight = await hasTheRights(bed);
+  process.exitCode = code === 0 && isSuccess(readFileSync(report, "utf8")) && isRight ? 0 : 1;
 } finally {
   await bed.down();
 }
@@ -76,6 +79,15 @@ async function install(target: Bed): Promise<void> {
   await ok(
     target.kubectl(["rollout", "status", "-n", "mergeway-system", "deploy/mergeway", "--timeout=120s"]),
   );
+}
+
+/** The suite ran under the chart's own role: nothing was refused. Which rights it did not need is told; audit-rights.e2e.ts shows that each has its use. */
+async function hasTheRights({ cluster }: Bed): Promise<boolean> {
+  const { requests, refused, missing, unused } = await rightsUsed(auditLogOf(cluster));
+  console.log(`${requests} requests of the controller, ${unused.length} rights that the suite did not need`);
+  for (const right of [...refused, ...missing])
+    console.log(`refused, or not in the table of rights: ${right}`);
+  return requests > 0 && refused.length + missing.length === 0;
 }
 
 interface ReportPart {
