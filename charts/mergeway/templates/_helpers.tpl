@@ -47,8 +47,16 @@ app.kubernetes.io/component: controller
 {{- end -}}
 
 {{- define "mergeway.envoyImage" -}}
-{{- $image := .Values.dataPlane.envoy -}}
-{{- $registry := $image.registry | default .Values.global.imageRegistry -}}
+{{- include "mergeway.imageOf" (dict "image" .Values.dataPlane.envoy "global" .Values.global) -}}
+{{- end -}}
+
+{{- define "mergeway.cloudflaredImage" -}}
+{{- include "mergeway.imageOf" (dict "image" .Values.dataPlane.tunnel "global" .Values.global) -}}
+{{- end -}}
+
+{{- define "mergeway.imageOf" -}}
+{{- $image := .image -}}
+{{- $registry := $image.registry | default .global.imageRegistry -}}
 {{- $repository := ternary (printf "%s/%s" $registry $image.repository) $image.repository (ne $registry "") -}}
 {{- ternary (printf "%s@%s" $repository $image.digest) (printf "%s:%s" $repository $image.tag) (ne $image.digest "") -}}
 {{- end -}}
@@ -130,6 +138,16 @@ itself, when somebody else has written it in the meantime.
 - apiGroups: [gateway.networking.k8s.io]
   resources: [gateways/finalizers]
   verbs: [update]
+{{- if .Values.dataPlane.tunnel.enabled }}
+# The token of a Gateway's tunnel is handed to its pods in a Secret.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [create, patch]
+# A Gateway that has a tunnel goes when its tunnel has gone.
+- apiGroups: [gateway.networking.k8s.io]
+  resources: [gateways]
+  verbs: [patch]
+{{- end }}
 {{- end -}}
 
 {{/* Combinations that could be installed and would then not do what they say. */}}

@@ -5,6 +5,7 @@ import { createLogger } from "../run/logger.ts";
 
 /** Stock Envoy: what is configured here was tested with this version. */
 const DEFAULT_ENVOY_IMAGE = "envoyproxy/envoy:distroless-v1.40.0";
+const DEFAULT_CLOUDFLARED_IMAGE = "cloudflare/cloudflared:2026.8.2";
 
 export const controllerCommand: Command = defineCommand({
   name: "controller",
@@ -55,6 +56,23 @@ export const controllerCommand: Command = defineCommand({
       value: "IMAGE",
       default: DEFAULT_ENVOY_IMAGE,
       help: "image of Envoy in data plane pods",
+    },
+    tunnels: {
+      type: "choice",
+      values: ["true", "false"],
+      default: "false",
+      help: "whether Gateways can choose the data plane tunnel; takes the right to write Secrets and finalizers of Gateways",
+    },
+    "cloudflared-image": {
+      type: "text",
+      value: "IMAGE",
+      default: DEFAULT_CLOUDFLARED_IMAGE,
+      help: "image of cloudflared in data plane pods",
+    },
+    "cloudflare-api": {
+      type: "text",
+      value: "URL",
+      help: "where the Cloudflare API is; for tests, and for networks that reach it through a proxy of their own",
     },
     "health-address": {
       type: "text",
@@ -132,6 +150,7 @@ export const controllerCommand: Command = defineCommand({
         dataPlane: flags["data-plane"],
         dataPlaneImage: image,
         envoyImage: flags["envoy-image"],
+        ...(flags.tunnels === "true" ? { tunnels: tunnelOptions(flags) } : {}),
         healthAddress: flags["health-address"],
         metricsAddress: flags["metrics-address"],
         metrics,
@@ -148,6 +167,19 @@ export const controllerCommand: Command = defineCommand({
     return 0;
   },
 });
+
+function tunnelOptions(flags: {
+  readonly "cloudflared-image": string;
+  readonly "cloudflare-api"?: string | undefined;
+}): { readonly cloudflaredImage: string; readonly apiUrl?: string } {
+  const apiUrl = flags["cloudflare-api"];
+  if (apiUrl !== undefined && !URL.canParse(apiUrl))
+    throw new CannotRun(
+      `--cloudflare-api ${apiUrl} is not a URL`,
+      "for example https://api.cloudflare.com/client/v4",
+    );
+  return { cloudflaredImage: flags["cloudflared-image"], ...(apiUrl === undefined ? {} : { apiUrl }) };
+}
 
 function socketAddress(flag: string, text: string): { readonly address: string; readonly port: number } {
   const [, address, port] = /^\[?([0-9a-zA-Z.:]+?)\]?:(\d{1,5})$/.exec(text) ?? [];
