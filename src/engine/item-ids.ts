@@ -1,4 +1,7 @@
-/** Ids of plan items: stable across edits, unique across Gateways, and readable in a log. */
+/**
+ * Ids of plan items: stable across edits, readable in a log, and each of one Gateway for ever: what moves to another Gateway must be taken away from whoever
+ * served it before.
+ */
 import { type Key, partsOf } from "../api/key.ts";
 import type { BackendTarget } from "./backends.ts";
 
@@ -16,12 +19,12 @@ export function portId(gateway: Key, transport: string, port: number): string {
   return `port:${gatewayName(gateway)}:${transport}/${port}`;
 }
 
-export function listenerId(listener: string): string {
-  return `listener:${listener}`;
+export function listenerId(gateway: Key, listener: string): string {
+  return `listener:${gatewayName(gateway)}:${listener}`;
 }
 
-export function hostId(listener: string, hostname: string): string {
-  return `host:${listener}:${hostname}`;
+export function hostId(gateway: Key, listener: string, hostname: string): string {
+  return `host:${gatewayName(gateway)}:${listener}:${hostname}`;
 }
 
 export function backendId(gateway: Key, { namespace, name, port }: BackendTarget): string {

@@ -117,7 +117,7 @@ function programmingProblem(
   if (settings.assumeProgrammed || listener.protocol === undefined) return undefined;
   const ids = [
     portId(listener.gateway, transportOf(listener.protocol), listener.port),
-    listenerId(listener.key),
+    listenerId(listener.gateway, listener.key),
     ...listener.certificates.map((secret) => certificateId(listener.gateway, secret)),
   ];
   const reports = ids.map((id) => lookup.get(inputs.reports, id));

@@ -128,7 +128,7 @@ function deriveListenerItems(graph: Graph, serving: Source<MergedListener>): Sou
         : undefined;
     return byId({
       type: "listener",
-      id: listenerId(key),
+      id: listenerId(gateway, key),
       gateway: gatewayName(gateway),
       port: portId(gateway, transportOf(protocol), port),
       owner: { kind: owner.kind, namespace: owner.namespace, name: owner.name },
@@ -172,8 +172,8 @@ function deriveHostItems(
     // Keys by place rather than by content: there is one for each route and hostname.
     return [...found.values()].map((hosting, place) => [`${route}|${place}`, hosting] as const);
   });
-  const byHost = graph.index("hostings by host", hostings, (_key, { listener, pattern }) => [
-    { at: hostId(listener, pattern) },
+  const byHost = graph.index("hostings by host", hostings, (_key, { gateway, listener, pattern }) => [
+    { at: hostId(gateway, listener, pattern) },
   ]);
   return graph.derive<Entries<{ readonly value: Hosting }>, HostItem>(
     "host items",
@@ -192,7 +192,7 @@ function deriveHostItems(
         type: "host",
         id,
         gateway: gatewayName(first.gateway),
-        listener: listenerId(first.listener),
+        listener: listenerId(first.gateway, first.listener),
         hostname: first.pattern,
         rules: ranked.sort(compareRules).map(({ rule }) => rule),
       };

@@ -191,5 +191,5 @@ function listenersOf(resource: Resource | undefined): readonly Listener[] {
 }
 
 function listenerOf(id: string): ListenerRef {
-  return listenerRefOf(id.slice("listener:".length));
+  return listenerRefOf(id.slice(id.lastIndexOf(":") + 1));
 }

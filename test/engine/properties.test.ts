@@ -1,6 +1,7 @@
 /** Invariants of the engine on random histories of creates, edits and deletes of all kinds. HISTORIES=100000 for the long run. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { listenerId } from "../../src/engine/item-ids.ts";
 import { renderStatus } from "../../src/status/render.ts";
 import { Player, tell } from "./history.ts";
 import { naiveMerge, outcomeOf } from "./naive-merge.ts";
@@ -95,7 +96,7 @@ describe("the engine", () => {
             ({ heldBy, gateway }) => heldBy !== undefined && !heldBy.startsWith(`${gateway}#`),
           );
           if (loser === undefined) return;
-          const holder = `listener:${loser.heldBy}`;
+          const holder = listenerId(loser.gateway, loser.heldBy ?? "");
           const held = player.plan.get(holder);
           expect(held, `${holder} holds and serves`).toMatchObject({ type: "listener" });
           const owner = loser.heldBy?.split("#")[0] as string;
@@ -103,9 +104,11 @@ describe("the engine", () => {
           const { plan } = player.play([{ key: owner, resource: undefined }]);
           expect(plan.removes).toContain(holder);
           // Who serves now: nobody when the losers are indistinct among each other.
-          const next = [...naiveMerge(player.engine.listeners())]
-            .filter(([, outcome]) => outcome === "serves")
-            .map(([key]) => `listener:${key}`);
+          const listeners = [...player.engine.listeners()];
+          const outcomes = naiveMerge(listeners);
+          const next = listeners
+            .filter(({ key }) => outcomes.get(key) === "serves")
+            .map(({ gateway, key }) => listenerId(gateway, key));
           const upserts = plan.upserts.map(({ id }) => id);
           expect(upserts).toEqual(expect.arrayContaining(next.filter((id) => !before.has(id))));
           if (next.every((id) => before.has(id))) continue;
@@ -114,6 +117,33 @@ describe("the engine", () => {
         }
       });
       expect(handovers, "histories that came to a hand-over").toBeGreaterThan(RUNS / 20);
+    },
+    TIMEOUT,
+  );
+
+  it(
+    "never gives the id of one Gateway's item to another's: whoever serves the one is told to stop",
+    () => {
+      let moves = 0;
+      holds((steps) => {
+        const player = new Player();
+        const gatewayOf = new Map<string, string>();
+        const servedBy = new Map<string, string>();
+        for (const changes of steps) {
+          for (const item of player.play(changes).plan.upserts) {
+            expect(`${item.id} of ${gatewayOf.get(item.id) ?? item.gateway}`).toBe(
+              `${item.id} of ${item.gateway}`,
+            );
+            gatewayOf.set(item.id, item.gateway);
+            if (item.type !== "listener") continue;
+            const { kind, namespace, name } = item.owner;
+            const listener = `${kind}/${namespace}/${name}#${item.section}`;
+            if ((servedBy.get(listener) ?? item.gateway) !== item.gateway) moves++;
+            servedBy.set(listener, item.gateway);
+          }
+        }
+      });
+      expect(moves, "listeners that went to another Gateway").toBeGreaterThan(RUNS / 50);
     },
     TIMEOUT,
   );
