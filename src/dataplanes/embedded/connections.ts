@@ -10,10 +10,8 @@ export class Connection {
   readonly listener: ItemId | undefined;
   /** Requests in flight; an upgraded connection counts as one for as long as it lasts. */
   active = 0;
-  /** The last request of an HTTP/1 connection, and whether all of it has arrived. */
-  current: { readonly status: number; readonly received: boolean } | undefined;
   #closing = false;
-  #closeSession: (() => void) | undefined;
+  #takeLeave: (() => void) | undefined;
 
   constructor(socket: Socket, port: PortItem, listener?: ItemId) {
     this.socket = socket;
@@ -31,22 +29,20 @@ export class Connection {
     return this.#closing;
   }
 
-  /** How an HTTP/2 session says goodbye: GOAWAY, then the end of its last stream. */
-  onClosing(closeSession: () => void): void {
-    this.#closeSession = closeSession;
-    if (this.#closing) closeSession();
+  /** How its protocol says goodbye: after the last answer, or by GOAWAY and the end of the last stream. */
+  onClosing(takeLeave: () => void): void {
+    this.#takeLeave = takeLeave;
+    if (this.#closing) takeLeave();
   }
 
   closeGracefully(): void {
     if (this.#closing) return;
     this.#closing = true;
-    if (this.#closeSession !== undefined) this.#closeSession();
-    else if (this.active === 0) this.socket.destroySoon();
+    this.#takeLeave?.();
   }
 
   requestEnded(): void {
     this.active--;
-    if (this.#closing && this.active === 0 && this.#closeSession === undefined) this.socket.destroySoon();
   }
 }
 
@@ -56,7 +52,6 @@ export class Connections {
   readonly #sockets: Set<Socket> = new Set();
   readonly #open: Set<Connection> = new Set();
   readonly #byListener: Map<ItemId, Set<Connection>> = new Map();
-  readonly #byStream: WeakMap<object, Connection> = new WeakMap();
   #onEmpty: (() => void) | undefined;
 
   get size(): number {
@@ -75,17 +70,12 @@ export class Connections {
   /** From here on the connection speaks HTTP. */
   add(connection: Connection): void {
     const { socket, listener } = connection;
-    this.#byStream.set(socket, connection);
     this.#open.add(connection);
     if (listener !== undefined) {
       const siblings = this.#byListener.get(listener) ?? new Set();
       this.#byListener.set(listener, siblings.add(connection));
     }
     socket.once("close", () => this.#remove(connection));
-  }
-
-  of(stream: object): Connection | undefined {
-    return this.#byStream.get(stream);
   }
 
   leaveListener(listener: ItemId): void {

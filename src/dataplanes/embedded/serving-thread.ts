@@ -3,16 +3,16 @@
  * pools towards the backends. The same in the main thread and in each worker.
  */
 
-import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { RoutingTable } from "../../matching/routing-table.ts";
 import type { ItemId, ListenerItem, PlanDelta, PortItem } from "../../plan/plan.ts";
 import type { RequestRecord } from "../request-record.ts";
 import { Connection, Connections } from "./connections.ts";
-import { closeHttp1Server, createHttp1Server } from "./http/http1-server.ts";
 import { serveHttp2 } from "./http/http2-session.ts";
 import type { Serving } from "./http/serve-request.ts";
+import { Deadlines, tickFor } from "./http1/deadlines.ts";
+import { serveHttp1 } from "./http1/server-connection.ts";
 import type { Limits, TrustedFront } from "./options.ts";
 import { acceptCleartext } from "./ports/accept-cleartext.ts";
 import { acceptTls } from "./ports/accept-tls.ts";
@@ -40,7 +40,7 @@ export class ServingThread {
   readonly #connections: Connections = new Connections();
   readonly #upstreams: Upstreams;
   readonly #serving: Serving;
-  readonly #http1: Server;
+  readonly #deadlines: Deadlines;
   readonly #tlsServers: TlsServers;
   readonly #ports: Ports;
   readonly #streamTimeouts: StreamTimeouts;
@@ -50,9 +50,9 @@ export class ServingThread {
     this.#options = options;
     const { limits, trustedHops, onRequestEnd } = options;
     const table = this.#table;
-    this.#upstreams = new Upstreams(table, limits);
+    this.#deadlines = new Deadlines(tickFor(limits));
+    this.#upstreams = new Upstreams(table, limits, this.#deadlines);
     this.#serving = { table, upstreams: this.#upstreams, limits, trustedHops, onRequestEnd };
-    this.#http1 = createHttp1Server(this.#serving, this.#connections);
     this.#streamTimeouts = {
       connectTimeoutMs: limits.connectTimeoutMs,
       idleTimeoutMs: limits.streamIdleTimeoutMs,
@@ -91,7 +91,6 @@ export class ServingThread {
     await Promise.all([this.#ports.drain(graceMs), this.#connections.drain(graceMs)]);
     clearTimeout(limit);
     this.#streams.abort();
-    closeHttp1Server(this.#http1);
     this.#upstreams.close();
   }
 
@@ -167,7 +166,7 @@ export class ServingThread {
     if (stream.destroyed) return;
     this.#connections.add(connection);
     if (version === "h2") serveHttp2(this.#serving, connection, stream);
-    else this.#http1.emit("connection", stream);
+    else serveHttp1(this.#serving, connection, this.#deadlines);
   }
 
   #serveStream(client: Socket, listener: ListenerItem, serverName: string | undefined): void {

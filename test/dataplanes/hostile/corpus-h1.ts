@@ -94,6 +94,18 @@ const framing: readonly HostileRequest[] = [
     send: post("Transfer-Encoding: chunked\r\nTransfer-Encoding: x", "0\r\n\r\n"),
     refused: bad,
   },
+  {
+    name: "Transfer-Encoding and Content-Length in HTTP/1.0",
+    send: `POST /post HTTP/1.0\r\n${host}X-Id: case-0000\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n`,
+    refused: bad,
+  },
+  { name: "gzip alone", send: post("Transfer-Encoding: gzip", "hello"), refused: bad },
+  {
+    name: "gzip, then chunked in a field of its own",
+    send: post("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked", "0\r\n\r\n"),
+    refused: bad,
+  },
+  { name: "a Content-Length in other digits", send: post("Content-Length: \xb2", "he"), refused: bad },
   { name: "identity", send: post("Transfer-Encoding: identity", ""), refused: bad },
   {
     name: "a coding that contains chunked",
@@ -167,6 +179,27 @@ const chunks: readonly HostileRequest[] = [
     send: chunked(`5;${"a".repeat(100_000)}\r\nhello\r\n0\r\n\r\n`),
     refused: [400, 413, 431],
   },
+  {
+    name: "extensions of 100 kB in all",
+    send: chunked(`${`1;${"a".repeat(999)}\r\nx\r\n`.repeat(100)}0\r\n\r\n`),
+    refused: [400, 413, 431],
+  },
+  { name: "an extension without a name", send: chunked("5;\r\nhello\r\n0\r\n\r\n"), refused: bad },
+  { name: "an extension with a space", send: chunked("5; a\r\nhello\r\n0\r\n\r\n"), refused: bad },
+  { name: "an open quote in an extension", send: chunked('5;a="b\r\nhello\r\n0\r\n\r\n'), refused: bad },
+  { name: "a chunk size with an underscore", send: chunked("5_0\r\nhello\r\n0\r\n\r\n"), refused: bad },
+  {
+    name: "a chunk size of many zeros",
+    send: chunked(`${"0".repeat(99)}5\r\nhello\r\n0\r\n\r\n`),
+    refused: bad,
+  },
+  {
+    name: "a coding in the trailers",
+    send: chunked("0\r\nTransfer-Encoding: chunked\r\n\r\n"),
+    refused: bad,
+  },
+  { name: "a trailer of 100 kB", send: chunked(`0\r\nA: ${"b".repeat(100_000)}\r\n\r\n`), refused: bad },
+  { name: "a space before a trailer's colon", send: chunked("0\r\nA : b\r\n\r\n"), refused: bad },
   { name: "a folded trailer", send: chunked("0\r\nA: b\r\n c\r\n\r\n"), refused: bad },
   { name: "a trailer without a colon", send: chunked("0\r\nabc\r\n\r\n"), refused: bad },
   { name: "a trailer with a bare LF", send: chunked("0\r\nA: b\n\r\n"), refused: bad },
@@ -201,12 +234,15 @@ const lines: readonly HostileRequest[] = [
   { name: "HTTP/01.1", send: line("GET /line HTTP/01.1"), refused: [400, 505] },
   { name: "a version in lower case", send: line("GET /line http/1.1"), refused: bad },
   { name: "another protocol", send: line("GET /line SIP/2.0"), refused: [400, 505] },
-  {
-    // node:http takes it for HTTP/1.0 and does not tell; it goes on as HTTP/1.1 to where it was routed.
-    name: "a protocol that looks like HTTP",
-    send: line("GET /line RTSP/1.0"),
-    passed: [{ backend: "public", path: "/line" }],
-  },
+  { name: "a protocol that looks like HTTP", send: line("GET /line RTSP/1.0"), refused: bad },
+  { name: "two spaces before the path", send: line("GET  /line HTTP/1.1"), refused: bad },
+  { name: "two spaces before the version", send: line("GET /line  HTTP/1.1"), refused: bad },
+  { name: "a tab before the version", send: line("GET /line\tHTTP/1.1"), refused: bad },
+  { name: "a line feed before the request", send: `\n${get("/line")}`, refused: bad },
+  { name: "a carriage return before the request", send: `\r${get("/line")}`, refused: bad },
+  { name: "many blank lines before the request", send: `${"\r\n".repeat(50)}${get("/line")}`, refused: bad },
+  { name: "a space before the blank line", send: ` \r\n${get("/line")}`, refused: bad },
+  { name: "a method of 1 kB", send: line(`${"A".repeat(1_000)} /line HTTP/1.1`), refused: [400, 501] },
   { name: "a space behind the version", send: line("GET /line HTTP/1.1 "), refused: bad },
   { name: "a tab in the request line", send: line("GET\t/line HTTP/1.1"), refused: bad },
   { name: "a space in the path", send: line("GET /li ne HTTP/1.1"), refused: bad },
@@ -229,6 +265,15 @@ const lines: readonly HostileRequest[] = [
 ];
 
 const fields: readonly HostileRequest[] = [
+  { name: "a vertical tab in a value", send: field("A: b\x0bc"), refused: bad },
+  { name: "a form feed behind a name", send: field("A\x0c: c"), refused: bad },
+  { name: "a line of one space", send: field(" "), refused: bad },
+  {
+    name: "a line feed in place of the last line",
+    send: `GET /field HTTP/1.1\r\n${host}${close}\n`,
+    refused: bad,
+  },
+  { name: "an expectation that nobody knows", send: field("Expect: the-unexpected"), refused: [417] },
   { name: "a folded header", send: field("A: b\r\n c"), refused: bad },
   { name: "a folded first header", send: `GET /field HTTP/1.1\r\n ${host}${close}\r\n`, refused: bad },
   { name: "a header without a colon", send: field("Abc"), refused: bad },
@@ -369,6 +414,22 @@ const sequences: readonly HostileRequest[] = [
     name: "a refused request, then a fine one",
     send: two(post("Content-Length: 5\r\nTransfer-Encoding: chunked", "0\r\n\r\n"), kept("/never")),
     refused: bad,
+  },
+  {
+    name: "chunks, then a request",
+    send: two(
+      `POST /post HTTP/1.1\r\n${host}X-Id: case-0000\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nA: b\r\n\r\n`,
+      get("/admin/next"),
+    ),
+    passed: [
+      { backend: "public", method: "POST", path: "/post", body: "hello" },
+      { backend: "secret", path: "/admin/next" },
+    ],
+  },
+  {
+    name: "requests behind one that was to be the last",
+    send: two(get("/first"), kept("/never")),
+    passed: [{ backend: "public", path: "/first" }],
   },
   {
     name: "a body longer than its Content-Length",

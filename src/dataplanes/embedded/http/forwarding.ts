@@ -54,6 +54,8 @@ export class Forwarding implements UpstreamHandler {
   #tries = 0;
   #retries = 0;
   #over = false;
+  /** The client is slow; what had been read already may still come. */
+  #held = false;
   #requestTimer: NodeJS.Timeout | undefined;
   #attemptTimer: NodeJS.Timeout | undefined;
   #backoffTimer: NodeJS.Timeout | undefined;
@@ -103,7 +105,8 @@ export class Forwarding implements UpstreamHandler {
 
   onData(chunk: Buffer, flow: Flow): void {
     const { exchange } = this.#parts.request;
-    if (exchange.write(chunk)) return;
+    if (exchange.write(chunk) || this.#held) return;
+    this.#held = true;
     flow.pause();
     const { clientStallTimeoutMs } = this.#serving.limits;
     if (clientStallTimeoutMs > 0) {
@@ -113,6 +116,7 @@ export class Forwarding implements UpstreamHandler {
       );
     }
     exchange.onDrain(() => {
+      this.#held = false;
       clearTimeout(this.#stallTimer);
       flow.resume();
     });

@@ -1,142 +1,112 @@
-import type { Duplex } from "node:stream";
-import { type Dispatcher, Pool } from "undici";
-import { HeaderFields } from "../http/header-fields.ts";
+import type { Socket } from "node:net";
+import type { Deadlines } from "../http1/deadlines.ts";
 import type { Limits } from "../options.ts";
 import type { Connector } from "./connector.ts";
-import type {
-  Upstream,
-  UpstreamCall,
-  UpstreamFailure,
-  UpstreamHandler,
-  UpstreamRequest,
-} from "./upstream.ts";
+import { H1Call } from "./h1-call.ts";
+import { type ConnectionOwner, H1Connection } from "./h1-connection.ts";
+import type { Upstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
 
-/** HTTP/1.1 over a pool of kept-alive connections. */
-export class H1Upstream implements Upstream {
-  readonly #pool: Pool;
+/** HTTP/1.1 over a pool of kept-alive connections; the one that was used last is used first. */
+export class H1Upstream implements Upstream, ConnectionOwner {
+  readonly #connector: Connector;
+  readonly #limits: Limits;
+  readonly #deadlines: Deadlines;
+  readonly #all: Set<H1Connection> = new Set();
+  readonly #free: H1Connection[] = [];
+  #waiting: H1Call[] = [];
+  #connecting = 0;
+  #closed = false;
 
-  constructor(connector: Connector, limits: Limits) {
-    // The scheme stays http: TLS, where there is any, is the connector's own business.
-    this.#pool = new Pool("http://backend.invalid", {
-      connections: limits.connectionsPerEndpoint,
-      pipelining: 1,
-      headersTimeout: limits.backendResponseTimeoutMs,
-      bodyTimeout: limits.backendIdleTimeoutMs,
-      keepAliveTimeout: 10_000,
-      keepAliveMaxTimeout: 60_000,
-      maxHeaderSize: limits.headerBytes,
-      connect: (_options, callback) => {
-        connector.connect("http/1.1", (error, socket) => {
-          if (socket === undefined) callback(error ?? new Error("no connection"), null);
-          else callback(null, socket);
-        });
-      },
-    });
+  constructor(connector: Connector, limits: Limits, deadlines: Deadlines) {
+    this.#connector = connector;
+    this.#limits = limits;
+    this.#deadlines = deadlines;
   }
 
   get idle(): boolean {
-    const { running, pending, queued } = this.#pool.stats;
-    return running === 0 && pending === 0 && queued === 0;
+    return this.#connecting === 0 && this.#waiting.length === 0 && this.#free.length === this.#all.size;
   }
 
   send(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall {
-    const call = new H1Call(handler);
-    const headers = ["host", request.authority];
-    headers.push(...request.headers.flat);
-    this.#pool.dispatch(
-      {
-        method: request.method as Dispatcher.HttpMethod,
-        path: request.path,
-        headers,
-        body: request.body ?? null,
-        upgrade: request.websocket ? "websocket" : null,
-      },
-      call,
-    );
+    let call: H1Call;
+    try {
+      call = new H1Call(request, handler);
+    } catch (error) {
+      handler.onFailure({ kind: "invalid", message: (error as Error).message });
+      return { cancel: ignore };
+    }
+    const connection = this.#free.pop();
+    if (connection !== undefined) connection.send(call);
+    else {
+      this.#waiting.push(call);
+      this.#openMore();
+    }
     return call;
   }
 
   close(): void {
-    this.#pool.close().catch(ignore);
+    this.#closed = true;
+    for (const connection of this.#free.splice(0)) connection.destroy();
   }
 
   destroy(): void {
-    this.#pool.destroy().catch(ignore);
-  }
-}
-
-class H1Call implements UpstreamCall, Dispatcher.DispatchHandler {
-  readonly #handler: UpstreamHandler;
-  #controller: Dispatcher.DispatchController | undefined;
-  #cancelled = false;
-
-  constructor(handler: UpstreamHandler) {
-    this.#handler = handler;
+    this.close();
+    for (const connection of this.#all) connection.destroy();
+    for (const call of this.#waiting.splice(0)) call.fail("reset", "the pool is gone");
   }
 
-  cancel(): void {
-    if (this.#cancelled) return;
-    this.#cancelled = true;
-    this.#controller?.abort(new Error("cancelled"));
+  onFree(connection: H1Connection): void {
+    const call = this.#nextWaiting();
+    if (call !== undefined) connection.send(call);
+    else if (this.#closed) connection.destroy();
+    else this.#free.push(connection);
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    if (this.#cancelled) controller.abort(new Error("cancelled"));
+  onGone(connection: H1Connection): void {
+    this.#all.delete(connection);
+    const at = this.#free.indexOf(connection);
+    if (at >= 0) this.#free.splice(at, 1);
+    this.#openMore();
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
-    // Informational answers other than the switch are for this hop only.
-    if (this.#cancelled || status < 200) return;
-    this.#handler.onAnswer(status, fieldsOf(controller.rawHeaders), controller);
-  }
-
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.#cancelled) this.#handler.onData(chunk, controller);
-  }
-
-  onResponseEnd(controller: Dispatcher.DispatchController): void {
-    if (this.#cancelled) return;
-    const trailers = fieldsOf(controller.rawTrailers);
-    this.#handler.onEnd(trailers.count > 0 ? trailers : undefined);
-  }
-
-  onRequestUpgrade(
-    controller: Dispatcher.DispatchController,
-    _status: number,
-    _headers: unknown,
-    socket: Duplex,
-  ): void {
-    if (this.#cancelled) socket.destroy();
-    else this.#handler.onSwitch(fieldsOf(controller.rawHeaders), socket);
-  }
-
-  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    if (!this.#cancelled) this.#handler.onFailure(failureOf(error, this.#controller !== undefined));
-  }
-}
-
-function fieldsOf(raw: Dispatcher.DispatchController["rawHeaders"]): HeaderFields {
-  const fields: string[] = [];
-  if (Array.isArray(raw)) {
-    for (let at = 0; at + 1 < raw.length; at += 2) {
-      fields.push(String(raw[at]).toLowerCase(), latin1(raw[at + 1]));
+  /** One attempt for each that waits, as far as there is room. */
+  #openMore(): void {
+    while (
+      this.#connecting < this.#waiting.length &&
+      this.#all.size + this.#connecting < this.#limits.connectionsPerEndpoint
+    ) {
+      this.#connecting++;
+      try {
+        this.#connector.connect("http/1.1", (error, socket) => {
+          if (socket === undefined) this.#onRefused(error?.message ?? "no connection");
+          else this.#onConnected(socket);
+        });
+      } catch (error) {
+        // Not an address, or not a port.
+        this.#onRefused((error as Error).message);
+      }
     }
   }
-  return new HeaderFields(fields);
-}
 
-function latin1(value: Buffer | string | undefined): string {
-  return Buffer.isBuffer(value) ? value.toString("latin1") : (value ?? "");
-}
+  #onConnected(socket: Socket): void {
+    this.#connecting--;
+    const connection = new H1Connection(socket, this, { limits: this.#limits, deadlines: this.#deadlines });
+    this.#all.add(connection);
+    this.onFree(connection);
+  }
 
-function failureOf(error: Error & { readonly code?: string }, started: boolean): UpstreamFailure {
-  const { code, message } = error;
-  if (code === "UND_ERR_INVALID_ARG" || code === "UND_ERR_NOT_SUPPORTED") return { kind: "invalid", message };
-  if (!started) return { kind: "connect", message };
-  if (code === "UND_ERR_HEADERS_TIMEOUT" || code === "UND_ERR_BODY_TIMEOUT")
-    return { kind: "timeout", message };
-  return { kind: "reset", message };
+  /** Each attempt speaks for one that waits. */
+  #onRefused(message: string): void {
+    this.#connecting--;
+    this.#nextWaiting()?.fail("connect", message);
+    this.#openMore();
+  }
+
+  #nextWaiting(): H1Call | undefined {
+    let call = this.#waiting.shift();
+    while (call?.over === true) call = this.#waiting.shift();
+    return call;
+  }
 }
 
 function ignore(): void {}

@@ -2,6 +2,7 @@ import type { RoutingTable } from "../../../matching/routing-table.ts";
 import type { BackendItem, BackendTls, Endpoint } from "../../../plan/backend.ts";
 import type { CertificateItem } from "../../../plan/certificate.ts";
 import type { GatewayItem, ItemId, PlanDelta } from "../../../plan/plan.ts";
+import type { Deadlines } from "../http1/deadlines.ts";
 import type { Limits } from "../options.ts";
 import { backendTlsOptions } from "../streams/backend-tls.ts";
 import { Connector } from "./connector.ts";
@@ -33,13 +34,15 @@ interface Pools {
 export class Upstreams {
   readonly #table: RoutingTable;
   readonly #limits: Limits;
+  readonly #deadlines: Deadlines;
   readonly #pools: Map<ItemId, Pools> = new Map();
   readonly #gateways: Map<string, GatewayItem> = new Map();
   readonly #sweeper: NodeJS.Timeout;
 
-  constructor(table: RoutingTable, limits: Limits) {
+  constructor(table: RoutingTable, limits: Limits, deadlines: Deadlines) {
     this.#table = table;
     this.#limits = limits;
+    this.#deadlines = deadlines;
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref();
   }
 
@@ -76,7 +79,9 @@ export class Upstreams {
       const tls = pools.tls === undefined ? undefined : backendTlsOptions(pools.tls, pools.clientCertificate);
       const connector = new Connector(endpoint, tls, this.#limits.connectTimeoutMs);
       const upstream =
-        protocol === "h1" ? new H1Upstream(connector, this.#limits) : new H2Upstream(connector, this.#limits);
+        protocol === "h1"
+          ? new H1Upstream(connector, this.#limits, this.#deadlines)
+          : new H2Upstream(connector, this.#limits, this.#deadlines);
       pool = { upstream, lastUsed: now };
       pools.byEndpoint.set(key, pool);
     }

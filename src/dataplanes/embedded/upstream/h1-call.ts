@@ -1,0 +1,67 @@
+import { isToken } from "../http1/field-block.ts";
+import { fieldLines } from "../http1/head-writer.ts";
+import type { H1Connection } from "./h1-connection.ts";
+import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
+
+const unsafe = /[^!-~]/;
+
+/** One request to an HTTP/1 backend. */
+export class H1Call implements UpstreamCall, Flow {
+  readonly request: UpstreamRequest;
+  readonly handler: UpstreamHandler;
+  /** The request line and header, as they are sent. */
+  readonly head: string;
+  /** Nobody waits for it any more. */
+  over = false;
+  #connection: H1Connection | undefined;
+
+  /** Throws if the request cannot be put into words. */
+  constructor(request: UpstreamRequest, handler: UpstreamHandler) {
+    this.request = request;
+    this.handler = handler;
+    this.head = headOf(request);
+  }
+
+  startOn(connection: H1Connection): void {
+    this.#connection = connection;
+  }
+
+  pause(): void {
+    this.#connection?.pause(this);
+  }
+
+  resume(): void {
+    this.#connection?.resume(this);
+  }
+
+  cancel(): void {
+    if (this.over) return;
+    this.over = true;
+    this.#connection?.abandon(this);
+  }
+
+  fail(kind: UpstreamFailure["kind"], message: string): void {
+    if (this.over) return;
+    this.over = true;
+    this.handler.onFailure({ kind, message });
+  }
+}
+
+function headOf({ method, path, authority, headers, websocket, body }: UpstreamRequest): string {
+  if (!isToken(method) || path === "" || unsafe.test(path) || authority === "" || unsafe.test(authority)) {
+    throw new TypeError("the request line cannot be sent");
+  }
+  const length = headers.get("content-length");
+  const head = `${method} ${path} HTTP/1.1\r\nhost: ${authority}\r\n${fieldLines(headers)}`;
+  if (body !== undefined) {
+    return length === undefined ? `${head}transfer-encoding: chunked\r\n\r\n` : `${head}\r\n`;
+  }
+  if (length !== undefined && Number(length) !== 0) throw new TypeError("a length without a body");
+  if (websocket) return `${head}connection: upgrade\r\nupgrade: websocket\r\n\r\n`;
+  return length === undefined && usuallyHasBody(method) ? `${head}content-length: 0\r\n\r\n` : `${head}\r\n`;
+}
+
+/** RFC 9110 8.6: without a length some servers would wait for one. */
+function usuallyHasBody(method: string): boolean {
+  return method === "POST" || method === "PUT" || method === "PATCH";
+}

@@ -1,0 +1,233 @@
+/**
+ * One connection to a backend that speaks HTTP/1: one request after the other, never two at a time.
+ *
+ * It takes another request only if everything about the one before is beyond doubt: the request has been sent as a whole, the answer has ended as
+ * its own framing says, the backend wants to go on, and not a byte has come behind it.
+ */
+
+import type { Socket } from "node:net";
+import type { HeaderFields } from "../http/header-fields.ts";
+import type { Deadlines, Timed } from "../http1/deadlines.ts";
+import { type AnswerSink, type ReceivedAnswer, ResponseParser } from "../http1/response-parser.ts";
+import type { Limits } from "../options.ts";
+import type { H1Call } from "./h1-call.ts";
+import { RequestSender, type SendProgress } from "./request-sender.ts";
+import type { UpstreamFailure } from "./upstream.ts";
+
+/** How long a backend is believed to keep a connection, unless it says otherwise. */
+const KEPT_MS = 10_000;
+const KEPT_AT_MOST_MS = 60_000;
+/** A connection is not used in its last moments: the request and the backend's goodbye could meet on the way. */
+const MARGIN_MS = 1_000;
+
+/** Who lends connections out. */
+export interface ConnectionOwner {
+  /** Ready for the next request. */
+  onFree(connection: H1Connection): void;
+  /** Not to be used any more. */
+  onGone(connection: H1Connection): void;
+}
+
+export class H1Connection implements AnswerSink, Timed {
+  deadline: number;
+  readonly #socket: Socket;
+  readonly #owner: ConnectionOwner;
+  readonly #limits: Limits;
+  readonly #deadlines: Deadlines;
+  readonly #parser: ResponseParser;
+  /** A request is under way, also one that nobody waits for any more. */
+  #busy = false;
+  #call: H1Call | undefined;
+  #sender: RequestSender | undefined;
+  #paused = false;
+  #answered = false;
+  /** The answer has ended as its own framing says. */
+  #complete = false;
+  /** How long the backend waits for another request; 0: not at all. */
+  #keepMs = 0;
+  #switched: HeaderFields | undefined;
+  #released = false;
+
+  constructor(
+    socket: Socket,
+    owner: ConnectionOwner,
+    { limits, deadlines }: { readonly limits: Limits; readonly deadlines: Deadlines },
+  ) {
+    this.#socket = socket;
+    this.#owner = owner;
+    this.#limits = limits;
+    this.#deadlines = deadlines;
+    this.#parser = new ResponseParser(this, limits.headerBytes);
+    this.deadline = deadlines.after(KEPT_MS);
+    deadlines.add(this);
+    socket.on("error", ignore).on("end", this.#onSocketEnd).on("close", this.#onClose);
+    socket.on("drain", this.#onDrain).on("data", this.#onData);
+  }
+
+  send(call: H1Call): void {
+    const { method, websocket, body } = call.request;
+    this.#busy = true;
+    this.#call = call;
+    this.#answered = false;
+    this.#complete = false;
+    this.#parser.expect(method, websocket);
+    call.startOn(this);
+    if (body === undefined) {
+      this.deadline = this.#deadlines.after(this.#limits.backendResponseTimeoutMs);
+      this.#socket.write(call.head, "latin1");
+    } else {
+      this.deadline = Number.POSITIVE_INFINITY;
+      this.#sender = new RequestSender(this.#socket, call, body, this.#onProgress);
+    }
+  }
+
+  pause(call: H1Call): void {
+    if (call !== this.#call) return;
+    this.#paused = true;
+    this.deadline = Number.POSITIVE_INFINITY;
+    this.#socket.pause();
+  }
+
+  resume(call: H1Call): void {
+    if (call !== this.#call || !this.#paused) return;
+    this.#paused = false;
+    this.deadline = this.#deadlines.after(this.#limits.backendIdleTimeoutMs);
+    this.#socket.resume();
+  }
+
+  /** Nobody waits for the rest of the answer: cheaper to lose the connection than to read it. */
+  abandon(call: H1Call): void {
+    if (call !== this.#call) return;
+    this.#call = undefined;
+    if (!this.#complete) this.destroy();
+  }
+
+  /** Nobody is told: whoever waits for an answer must have been looked after. */
+  destroy(): void {
+    this.#release();
+    this.#socket.destroy();
+  }
+
+  onDeadline(): void {
+    if (this.#call === undefined) this.destroy();
+    else this.#fail("timeout", this.#answered ? "no more of the answer in time" : "no answer in time");
+  }
+
+  // What the parser finds.
+
+  onAnswer({ status, headers, hasBody, keepAlive }: ReceivedAnswer): void {
+    this.#answered = true;
+    this.#complete = !hasBody;
+    this.#keepMs = keepAlive ? keptFor(headers.get("keep-alive")) : 0;
+    this.deadline = this.#deadlines.after(this.#limits.backendIdleTimeoutMs);
+    const call = this.#call;
+    call?.handler.onAnswer(status, headers, call);
+  }
+
+  onBody(piece: Buffer): void {
+    if (!this.#paused) this.deadline = this.#deadlines.after(this.#limits.backendIdleTimeoutMs);
+    const call = this.#call;
+    call?.handler.onData(piece, call);
+  }
+
+  onEnd(trailers: HeaderFields | undefined): void {
+    this.#complete = true;
+    const call = this.#call;
+    this.#call = undefined;
+    if (call === undefined || call.over) return;
+    call.over = true;
+    call.handler.onEnd(trailers);
+  }
+
+  onSwitch({ headers }: ReceivedAnswer): void {
+    this.#switched = headers;
+  }
+
+  // What the socket tells.
+
+  readonly #onData = (bytes: Buffer): void => {
+    // Nobody has asked: whatever it is, it must not become an answer to the next who asks.
+    if (!this.#busy) {
+      this.destroy();
+      return;
+    }
+    const at = this.#parser.read(bytes, 0);
+    if (at < 0) this.#fail("reset", "the answer of the backend is malformed");
+    else if (this.#complete) this.#settle(at === bytes.length);
+    else if (this.#switched !== undefined) this.#handOver(this.#switched, bytes.subarray(at));
+  };
+
+  readonly #onSocketEnd = (): void => {
+    if (this.#busy) this.#parser.finish();
+    if (this.#call === undefined) this.destroy();
+    else this.#fail("reset", "the backend ended the connection before its answer");
+  };
+
+  readonly #onDrain = (): void => this.#sender?.onDrain();
+
+  readonly #onClose = (): void => this.#fail("reset", "the backend broke the connection");
+
+  readonly #onProgress = (progress: SendProgress): void => {
+    if (progress === "broken") this.#fail("reset", "the body of the request is not as long as it was to be");
+    else if (!this.#answered) {
+      const waits = progress === "blocked" || progress === "sent";
+      this.deadline = this.#deadlines.after(waits ? this.#limits.backendResponseTimeoutMs : 0);
+    }
+    if (progress === "sent") this.#sender = undefined;
+  };
+
+  #settle(clean: boolean): void {
+    if (!clean || this.#keepMs === 0 || this.#sender !== undefined || !this.#socket.writable) {
+      this.destroy();
+      return;
+    }
+    this.#busy = false;
+    this.deadline = this.#deadlines.after(this.#keepMs);
+    if (this.#paused) {
+      this.#paused = false;
+      this.#socket.resume();
+    }
+    this.#owner.onFree(this);
+  }
+
+  #handOver(headers: HeaderFields, rest: Buffer): void {
+    const call = this.#call;
+    this.#call = undefined;
+    this.#release();
+    if (rest.length > 0) this.#socket.unshift(rest);
+    if (call === undefined || call.over) this.destroy();
+    else {
+      call.over = true;
+      call.handler.onSwitch(headers, this.#socket);
+    }
+  }
+
+  #fail(kind: UpstreamFailure["kind"], message: string): void {
+    const call = this.#call;
+    this.#call = undefined;
+    this.#parser.stop();
+    this.destroy();
+    call?.fail(kind, message);
+  }
+
+  /** Before anything else can happen: a connection that is going away must not be lent out. */
+  #release(): void {
+    if (this.#released) return;
+    this.#released = true;
+    this.#sender?.stop();
+    this.#sender = undefined;
+    this.#deadlines.delete(this);
+    this.#socket.off("end", this.#onSocketEnd).off("close", this.#onClose);
+    this.#socket.off("drain", this.#onDrain).off("data", this.#onData);
+    this.#owner.onGone(this);
+  }
+}
+
+/** `Keep-Alive: timeout=5` in seconds. */
+function keptFor(said: string | undefined): number {
+  const seconds = said === undefined ? undefined : /(?:^|[ ,;])timeout=(\d{1,9})/i.exec(said)?.[1];
+  if (seconds === undefined) return KEPT_MS;
+  return Math.max(0, Math.min(Number(seconds) * 1_000 - MARGIN_MS, KEPT_AT_MOST_MS));
+}
+
+function ignore(): void {}
