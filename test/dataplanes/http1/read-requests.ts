@@ -27,7 +27,7 @@ export interface Reading {
 }
 
 /** Everything that the parser makes of a connection on which these pieces come, one request answered as soon as it is read. */
-export function readRequests(pieces: readonly Buffer[], headerBytes = HEADER_BYTES): Reading {
+export function readRequests(pieces: readonly Buffer[], headerBytes: number = HEADER_BYTES): Reading {
   const requests: ReadRequest[] = [];
   const sink: RequestSink = {
     onRequest(request: ReceivedRequest) {
