@@ -111,7 +111,10 @@ export class ServedCluster {
   }
 
   /** Only the standard CRDs of the Gateway API, and one replica of the controller, whose log is then the whole log. */
-  static async up(name: string, settings: readonly string[] = []): Promise<ServedCluster> {
+  static async up(
+    name: string,
+    { settings = [] }: { readonly settings?: readonly string[] } = {},
+  ): Promise<ServedCluster> {
     const bed = await Bed.up(name);
     try {
       await install(bed, settings);
@@ -223,10 +226,13 @@ export class ServedCluster {
     return file;
   }
 
-  /** What the controller complained about, by how badly. */
+  /** What the controller has said so far, one JSON object a line. */
+  async log(): Promise<string> {
+    return ok(this.bed.kubectl(["-n", SYSTEM, "logs", "deploy/mergeway", "--tail=-1"]));
+  }
+
   async complaints(level: "warn" | "error"): Promise<readonly string[]> {
-    const log = await ok(this.bed.kubectl(["-n", SYSTEM, "logs", "deploy/mergeway", "--tail=-1"]));
-    const lines = log.split("\n").filter((line) => line !== "");
+    const lines = (await this.log()).split("\n").filter((line) => line !== "");
     const entries = lines.map((line) => JSON.parse(line) as { level: string; message: string });
     return entries.filter((entry) => entry.level === level).map(({ message }) => message);
   }
