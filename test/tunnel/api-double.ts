@@ -36,6 +36,11 @@ export interface Logged {
   readonly status: number;
 }
 
+interface ListenOptions {
+  readonly host?: string;
+  readonly port?: number;
+}
+
 interface Reply {
   readonly status: number;
   readonly result?: unknown;
@@ -64,14 +69,15 @@ export class ApiDouble {
   overlap: { writes: number; most: number } = { writes: 0, most: 0 };
   readonly #server: Server = createServer((request, response) => void this.#serve(request, response));
 
-  static async start(): Promise<ApiDouble> {
+  static async start({ host = "127.0.0.1", port = 0 }: ListenOptions = {}): Promise<ApiDouble> {
     const api = new ApiDouble();
-    await new Promise<void>((resolve) => api.#server.listen(0, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) => api.#server.listen(port, host, resolve));
     return api;
   }
 
   get baseUrl(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/client/v4`;
+    const { address, port } = this.#server.address() as AddressInfo;
+    return `http://${address}:${port}/client/v4`;
   }
 
   async close(): Promise<void> {

@@ -88,17 +88,18 @@ export class EdgeDouble {
     this.#front.on("upgrade", (request, socket) => this.#upgrade(request, socket));
   }
 
-  static async start(api: ApiDouble): Promise<EdgeDouble> {
+  static async start(api: ApiDouble, host = "127.0.0.1"): Promise<EdgeDouble> {
     const edge = new EdgeDouble(api);
     for (const server of [edge.#server, edge.#front]) {
-      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      await new Promise<void>((resolve) => server.listen(0, host, resolve));
     }
     return edge;
   }
 
   /** Where connectors connect. */
   get address(): string {
-    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    const { address, port } = this.#server.address() as AddressInfo;
+    return `${address}:${port}`;
   }
 
   /** Where visitors without a tunnel of their own connect. */
