@@ -111,10 +111,7 @@ export class ServedCluster {
   }
 
   /** Only the standard CRDs of the Gateway API, and one replica of the controller, whose log is then the whole log. */
-  static async up(
-    name: string,
-    { settings = [] }: { readonly settings?: readonly string[] } = {},
-  ): Promise<ServedCluster> {
+  static async up(name: string, settings: readonly string[] = []): Promise<ServedCluster> {
     const bed = await Bed.up(name);
     try {
       await install(bed, settings);
