@@ -9,6 +9,7 @@ import { TOKEN_AUDIENCE } from "../dataplanes/remote/protocol.ts";
 import { Engine } from "../engine/engine.ts";
 import type { EngineSettings } from "../engine/settings.ts";
 import { ensureAuthority, issueServing, type KeyPair, needsRenewal, tokenFor } from "../infra/authority.ts";
+import { RESERVED_PORTS } from "../infra/names.ts";
 import { InfrastructureReconciler } from "../infra/reconciler.ts";
 import { createKubernetesClient, type KubernetesClient } from "../kubernetes/client.ts";
 import { runLeaderElection } from "../kubernetes/lease.ts";
@@ -185,6 +186,7 @@ function engineSettings(options: ControllerOptions, features: ReadonlySet<string
     features,
     dataPlanes: options.tunnels === undefined ? DATA_PLANES : DATA_PLANES_WITH_TUNNEL,
     portRange: options.portRange,
+    reservedPorts: RESERVED_PORTS,
     maxListenersPerGateway: options.maxListenersPerGateway,
     readKeyPair,
     readAuthorities,

@@ -17,7 +17,7 @@ import type { Grants } from "./grants.ts";
 import { type Owner, referrer } from "./owners.ts";
 import type { PortAssignments } from "./ports.ts";
 import { listenerRank, type Rank } from "./precedence.ts";
-import { type EngineSettings, featuresOf } from "./settings.ts";
+import { type EngineSettings, featuresOf, isReserved } from "./settings.ts";
 import { readTlsOptions, type TlsOptions } from "./tls-options.ts";
 
 export type ListenerKey = string;
@@ -93,7 +93,10 @@ export function deriveListeners(
     const { key, kind, namespace, name, role } = owner;
     const identity = { key, kind, namespace, name, role };
     return owner.listeners.map((spec, place) => {
-      const evaluated = evaluate({ owner, identity, gateway, spec, place }, lookup, sources, features);
+      const evaluated = evaluate({ owner, identity, gateway, spec, place }, lookup, sources, {
+        features,
+        isReserved: (port) => isReserved(settings, port),
+      });
       return [evaluated.key, evaluated] as const;
     });
   });
@@ -108,11 +111,17 @@ interface Place {
   readonly place: number;
 }
 
+/** What the data plane of the listener's Gateway can do. */
+interface DataPlaneFacts {
+  readonly features: ReadonlySet<string>;
+  readonly isReserved: (port: number) => boolean;
+}
+
 function evaluate(
   at: Place,
   lookup: Lookup,
   sources: ListenerSources,
-  features: ReadonlySet<string>,
+  { features, isReserved }: DataPlaneFacts,
 ): EvaluatedListener {
   const { owner, gateway, spec, place } = at;
   const key = listenerKey(owner.key, spec.name);
@@ -125,6 +134,7 @@ function evaluate(
   const refused =
     protocolProblem(spec, protocol, features) ??
     (port === 0 ? NO_PORT_LEFT : undefined) ??
+    (isReserved(port) ? reservedPort(port) : undefined) ??
     ("problem" in options ? { reason: "UnsupportedValue", message: options.problem } : undefined) ??
     clients.refused ??
     tls.refused;
@@ -153,6 +163,10 @@ const NO_PORT_LEFT: Finding = {
   reason: "PortUnavailable",
   message: "no port is left in the range from which ports are assigned",
 };
+
+function reservedPort(port: number): Finding {
+  return { reason: "PortUnavailable", message: `port ${port} is one that the data plane keeps for itself` };
+}
 
 function hasHostname(protocol: ListenerProtocol | undefined): boolean {
   return protocol === "HTTP" || protocol === "HTTPS" || protocol === "TLS";

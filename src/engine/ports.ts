@@ -8,7 +8,7 @@ import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Index } from "../graph/index-collection.ts";
 import type { Attachment } from "./attachment.ts";
-import type { EngineSettings } from "./settings.ts";
+import { type EngineSettings, isReserved } from "./settings.ts";
 
 /** Ports by `owner#section`. */
 export type PortAssignments = Readonly<Record<string, number>>;
@@ -45,7 +45,7 @@ export function derivePortAssignments(
     const assigned: Record<string, number> = {};
     const taken = new Set<number>();
     const isFree = (port: number): boolean =>
-      !taken.has(port) && lookup.count(explicit, `${gateway}|${port}`) === 0;
+      !taken.has(port) && !isReserved(settings, port) && lookup.count(explicit, `${gateway}|${port}`) === 0;
     const wanted = [...entries].flatMap(({ value: { owner } }) =>
       owner.listeners
         .filter(({ port }) => !port)

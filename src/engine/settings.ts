@@ -15,6 +15,8 @@ export interface EngineSettings {
   readonly features: ReadonlySet<string>;
   /** Where Gateways choose their data plane by GatewayParameters: what each one serves. Without it, the choice is nobody's to make. */
   readonly dataPlanes?: Readonly<Partial<Record<DataPlaneName, ReadonlySet<string>>>>;
+  /** Ports that data planes keep for themselves, on the same addresses as their listeners: no listener may have one. */
+  readonly reservedPorts?: { readonly from: number; readonly to: number };
   /** Where an XListenerSet entry without a port gets one from. */
   readonly portRange: { readonly from: number; readonly to: number };
   /** Listeners beyond this number, in order of precedence, are refused with TooManyListeners; 0 means no limit. */
@@ -27,6 +29,10 @@ export interface EngineSettings {
 /** What the data plane that a Gateway has chosen serves. */
 export function featuresOf(settings: EngineSettings, chosen: DataPlaneName | undefined): ReadonlySet<string> {
   return (chosen === undefined ? undefined : settings.dataPlanes?.[chosen]) ?? settings.features;
+}
+
+export function isReserved({ reservedPorts }: EngineSettings, port: number): boolean {
+  return reservedPorts !== undefined && port >= reservedPorts.from && port <= reservedPorts.to;
 }
 
 export interface KeyPair {

@@ -12,6 +12,12 @@ const GATEWAY_CLASS_LABEL = "gateway.networking.k8s.io/gateway-class-name";
 export const GATEWAY_NAME_ANNOTATION = "mergeway.dev/gateway-name";
 export const MANAGED_BY = "mergeway";
 
+/**
+ * Ports on which pods serve something of their own: probes, metrics. Listeners share the pod's addresses, and a Service sends each listener's port to the
+ * same port of the pod: a listener with one of these would show it to the world.
+ */
+export const RESERVED_PORTS: { readonly from: number; readonly to: number } = { from: 19900, to: 19999 };
+
 /** Service names and label values are DNS labels. */
 const MAX_LABEL = 63;
 

@@ -237,3 +237,39 @@ it("names of the greatest length give messages that an API server takes", () => 
   }
   expect(owner(engine, `ListenerSet/${label}/${long}`).conditions[0]?.reason).toBe("ListenersNotValid");
 });
+
+describe("a listener on a port that data planes keep for themselves", () => {
+  const settings = { reservedPorts: { from: 19900, to: 19999 } };
+  const named = (name: string, port: number): object => ({ name, port, protocol: "HTTP" });
+
+  it("is refused, and the port is not opened", () => {
+    const engine = load(
+      [gateway([named("below", 19899), named("first", 19900), named("last", 19999), named("above", 20000)])],
+      settings,
+    );
+    const accepted = owner(engine, "Gateway/infra/gw").listeners.map(({ name, conditions }) => {
+      const { reason } = conditions.find(({ type }) => type === "Accepted") ?? {};
+      return [name, reason];
+    });
+    expect(accepted).toEqual([
+      ["below", "Accepted"],
+      ["first", "PortUnavailable"],
+      ["last", "PortUnavailable"],
+      ["above", "Accepted"],
+    ]);
+    const ports = [...engine.plan()].flatMap((item) => (item.type === "port" ? [item.port] : []));
+    expect(ports.sort()).toEqual([19899, 20000]);
+  });
+
+  it("is not assigned one either", () => {
+    const set = {
+      apiVersion: "gateway.networking.x-k8s.io/v1alpha1",
+      kind: "XListenerSet",
+      metadata: { name: "set", namespace: "infra" },
+      spec: { parentRef: { name: "gw" }, listeners: [{ name: "any", protocol: "HTTP" }] },
+    };
+    const range = { ...settings, portRange: { from: 19950, to: 20000 } };
+    const engine = load([gateway([named("web", 80)]), set], range);
+    expect(owner(engine, "XListenerSet/infra/set").listeners.map(({ port }) => port)).toEqual([20000]);
+  });
+});
