@@ -295,11 +295,15 @@ export class Stream {
   }
 
   #sendEnd(): void {
-    if (this.#ownTrailers === undefined) {
+    const trailers = this.#ownTrailers;
+    const sent = trailers !== undefined && this.#owner.sendTrailers(this, trailers);
+    if (!sent) {
+      // An answer without its trailers is not whole; a request is.
+      if (trailers !== undefined && !this.#own) {
+        this.reset(errorCode.internalError);
+        return;
+      }
       this.#owner.outbox.data(this.id, empty, 0, { end: 0, endStream: true });
-    } else if (!this.#owner.sendTrailers(this, this.#ownTrailers)) {
-      this.reset(errorCode.internalError);
-      return;
     }
     this.#localEnd();
   }
