@@ -1,4 +1,5 @@
 import type { HeaderFields } from "../../../src/dataplanes/embedded/http/header-fields.ts";
+import { parseTarget } from "../../../src/dataplanes/embedded/http/request-target.ts";
 import {
   type ReceivedRequest,
   RequestParser,
@@ -13,6 +14,7 @@ export interface ReadRequest {
   readonly version: string;
   readonly host: string | undefined;
   readonly fields: readonly string[];
+  readonly keepAlive: boolean;
   readonly invalid: string | undefined;
   body: string;
   trailers: readonly string[];
@@ -37,7 +39,8 @@ export function readRequests(pieces: readonly Buffer[], headerBytes: number = HE
         version: request.version,
         host: request.host,
         fields: [...request.headers.flat],
-        invalid: request.invalid,
+        keepAlive: request.keepAlive,
+        invalid: request.invalid ?? invalidTarget(request),
         body: "",
         trailers: [],
         complete: !request.hasBody && request.invalid === undefined,
@@ -52,12 +55,20 @@ export function readRequests(pieces: readonly Buffer[], headerBytes: number = HE
     },
   };
   const last = (): ReadRequest => requests.at(-1) as ReadRequest;
+  /** As on a connection: nothing is read behind a request that was to be the last, or that is refused. */
+  const isLast = (): boolean =>
+    requests.length > 0 && (last().invalid !== undefined || (last().complete && !last().keepAlive));
   const parser = new RequestParser(sink, headerBytes);
   for (const piece of pieces) {
     let at = 0;
-    while (at < piece.length && parser.error === undefined) at = parser.read(piece, at);
+    while (at < piece.length && parser.error === undefined && !isLast()) at = parser.read(piece, at);
   }
   return { requests, error: parser.error?.status, begun: parser.begun };
+}
+
+function invalidTarget({ target }: ReceivedRequest): string | undefined {
+  const parsed = parseTarget(target);
+  return "invalid" in parsed ? parsed.invalid : undefined;
 }
 
 export function cut(bytes: Buffer, ...places: readonly number[]): readonly Buffer[] {

@@ -2,7 +2,7 @@
  * The body of an HTTP/1 message, by the framing that its head has announced (RFC 9112 6, 7).
  *
  * Chunk sizes are plain hexadecimal digits; extensions must be well formed, are bounded for the whole message, and are dropped. Fields behind the
- * last chunk are bounded like a head and may not speak of framing.
+ * last chunk are bounded like a head and may not speak of framing or of the connection.
  */
 
 import { HeaderFields } from "../http/header-fields.ts";
@@ -23,6 +23,9 @@ const SEMICOLON = 59;
 const SIZE_DIGITS = 16;
 const EXTENSION_BYTES = 16 * 1024;
 const extensions = /^(?:;[!#$%&'*+\-.^_`|~\w]+(?:=(?:[!#$%&'*+\-.^_`|~\w]+|"(?:[^"\\]|\\.)*"))?)+$/s;
+
+/** Behind a body they could change what a reader makes of the message or of the connection. */
+const framing = ["content-length", "transfer-encoding", "connection", "proxy-connection", "upgrade"];
 
 type State = "idle" | "data" | "size" | "extension" | "size-end" | "chunk-end" | "chunk-end-2" | "trailers";
 
@@ -47,12 +50,12 @@ export class BodyDecoder {
     return this.#state !== "idle";
   }
 
-  begin(framing: BodyFraming): void {
-    this.#chunked = framing === "chunked";
+  begin(announced: BodyFraming): void {
+    this.#chunked = announced === "chunked";
     this.#extensionBytes = 0;
-    if (framing === "chunked") this.#expectSize();
+    if (announced === "chunked") this.#expectSize();
     else {
-      this.#rest = framing === "until-close" ? Number.POSITIVE_INFINITY : framing;
+      this.#rest = announced === "until-close" ? Number.POSITIVE_INFINITY : announced;
       this.#state = "data";
     }
   }
@@ -141,7 +144,7 @@ export class BodyDecoder {
     const fields = verdict === "complete" ? readFields(scanner.text, scanner.lineEnds, 0) : undefined;
     if (fields === undefined) return -1;
     const trailers = new HeaderFields(fields as string[]);
-    if (trailers.has("content-length") || trailers.has("transfer-encoding")) return -1;
+    if (framing.some((name) => trailers.has(name))) return -1;
     this.#state = "idle";
     this.#sink.onEnd(trailers.count === 0 ? undefined : trailers);
     return scanner.next;
