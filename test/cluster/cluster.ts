@@ -179,6 +179,14 @@ export async function killContainer(cluster: Cluster, id: string): Promise<void>
   await ctr(cluster, ["tasks", "kill", "--signal", "SIGKILL", id]);
 }
 
+/** A container's first process, as the cluster's programs see it. */
+export async function containerPid(cluster: Cluster, id: string): Promise<number> {
+  const tasks = await ctr(cluster, ["tasks", "ls"]);
+  const [, pid] = new RegExp(`^${id}\\s+(\\d+)\\s`, "m").exec(tasks) ?? [];
+  if (pid === undefined) throw new ClusterFailure(`there is no container ${id}`);
+  return Number(pid);
+}
+
 function ctr(cluster: Cluster, args: readonly string[]): Promise<string> {
   const [program, entering] = inside(cluster, [builtFile("containerd", "ctr")]);
   return output(program, [...entering, "-a", cluster.containerdSocket, "-n", "k8s.io", ...args]);

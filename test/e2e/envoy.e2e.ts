@@ -2,12 +2,15 @@
  * Envoy in Kubernetes, as the chart installs it when nobody says anything else: what serves, what is left when parts are away, and what the statuses follow. Needs
  * `npm run build`.
  */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ROOT } from "../chart/manifests.ts";
-import { killContainer } from "../cluster/cluster.ts";
+import { containerPid, insideEnvironment, killContainer } from "../cluster/cluster.ts";
 import { loadSuiteImages } from "../cluster/conformance.ts";
+import { inside } from "../cluster/namespace.ts";
 import { selfSigned } from "../dataplanes/certificates.ts";
 import { Bed, ok } from "./bed.ts";
 import { installMergeway } from "./installation.ts";
@@ -263,21 +266,59 @@ describe("a Gateway changes its data plane", () => {
 });
 
 describe("Programmed", () => {
-  test("follows Envoy: a port that it cannot bind is the listener's trouble alone", async () => {
-    // The agent's own port in the same pod.
-    await apply(set("taken", "shared", [{ ...HTTP, port: 19901, hostname: "taken.example.com" }]));
+  test("follows Envoy: a port that somebody else has is the listener's trouble alone, and served once it is free", async () => {
+    const taken = await takePort(await onlyPod("shared"), 8888);
+    await apply(
+      set("taken", "shared", [{ ...HTTP, port: 8888, hostname: "taken.example.com" }]),
+      route("taken"),
+    );
     const condition = (field: string): readonly string[] => [
       "get",
       "listenerset/taken",
       "-o",
       `jsonpath={.status.listeners[0].conditions[?(@.type=='Programmed')].${field}}`,
     ];
-    await expect.poll(async () => (await bed.kubectl(condition("status"))).out, WAIT).toBe("False");
-    await expect.poll(async () => (await bed.kubectl(condition("message"))).out, WAIT).toContain("19901");
+    await expect
+      .poll(async () => (await bed.kubectl(condition("message"))).out, WAIT)
+      .toContain("port 8888 cannot be opened");
+    expect(await ok(bed.kubectl(condition("status")))).toBe("False");
     expect(await ask("http://team.example.com/", address)).toBe("200");
-    await ok(bed.kubectl(["delete", "listenerset/taken"]));
+    await taken.release();
+    await programmed("listenerset/taken");
+    await expect.poll(() => ask("http://taken.example.com:8888/", address), WAIT).toBe("200");
   });
 });
+
+/** Somebody in the pod's network who listens where a listener should. */
+async function takePort(pod: Pod, port: number): Promise<{ readonly release: () => Promise<void> }> {
+  const id =
+    containers(pod)
+      .get("envoy")
+      ?.containerID.replace(/^.*:\/\//, "") ?? "";
+  const pid = await containerPid(bed.cluster, id);
+  const script = `require("net").createServer().listen(${port}, "::", () => console.log("open"))`;
+  const [program, args] = inside(bed.cluster, [
+    "nsenter",
+    "-t",
+    String(pid),
+    "-n",
+    process.execPath,
+    "-e",
+    script,
+  ]);
+  const child = spawn(program, [...args], {
+    env: insideEnvironment(bed.cluster),
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "exit");
+  await once(child.stdout, "data");
+  return {
+    async release() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}
 
 describe("a pod's identity", () => {
   test("a pod of another Gateway does not get this Gateway's plan", async () => {
