@@ -113,7 +113,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   const flow: ControllerFlow = new ControllerFlow({
     engine,
     dataPlane: planServer,
-    onPlan: (plan) => tunnels?.follow(plan),
+    onPlan: (plan) => tunnels.follow(plan),
     onVerdicts: (verdicts, since) => writer.judge(verdicts, since),
     timed: (step) => metrics.timed(step),
   });
@@ -130,7 +130,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
       drainToken: (uid) => tokenFor(authority, `drain ${uid}`),
     }),
     find: (key) => flow.resources.get(key),
-    ...(tunnels === undefined ? {} : { tunnels }),
+    tunnels,
     onFact: (gateway, fact) => flow.learnAddresses(gateway, fact),
     onProblem: (gateway, problem) => {
       metrics.infrastructureFailed();
@@ -157,7 +157,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   });
   const watching = source.run((changes, since) => {
     writer.observe(changes);
-    for (const { key, resource } of changes) tunnels?.notice(key, resource);
+    for (const { key, resource } of changes) tunnels.notice(key, resource);
     flow.take(changes, state.synced ? since : undefined);
     state.synced = true;
     markSynced();
@@ -166,9 +166,9 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   await whileLeading(options, client, signal, async (leading) => {
     metrics.leading(true);
     await infrastructure.lead(true);
-    await tunnels?.lead(true);
+    await tunnels.lead(true);
     await writer.run(leading);
-    await tunnels?.lead(false);
+    await tunnels.lead(false);
     await infrastructure.lead(false);
     metrics.leading(false);
   });

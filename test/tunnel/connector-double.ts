@@ -22,6 +22,7 @@ import { bootstrapCall, readToConnector, registerCall, unregisterCall } from "./
 const UPGRADE = "cf-cloudflared-proxy-connection-upgrade";
 const EDGE_NAME = "h2.cftunnel.com";
 const RECONNECT_MS = 50;
+const DRAIN_MS = 5_000;
 
 interface Token {
   readonly a: string;
@@ -34,6 +35,8 @@ const ready = new Map<number, () => void>();
 let version = -1;
 let configuration: TunnelConfiguration = { ingress: [{ service: "http_status:503" }] };
 let stopping = false;
+/** Visitors' requests that are under way. */
+let open = 0;
 
 const token = readToken(process.env["TUNNEL_TOKEN"]);
 const [host = "", port = ""] = (process.env["TUNNEL_EDGE"] ?? "").split(":");
@@ -68,6 +71,7 @@ async function stop(): Promise<void> {
   stopping = true;
   for (const unregister of ready.values()) unregister();
   await sleep(20);
+  for (let waited = 0; open > 0 && waited < DRAIN_MS; waited += 20) await sleep(20);
   process.exit(0);
 }
 
@@ -102,6 +106,8 @@ function serve(stream: ServerHttp2Stream, headers: Headers, index: number): void
   else {
     const hostname = String(headers[":authority"] ?? headers.host ?? "").replace(/:\d+$/, "");
     const path = String(headers[":path"]).replace(/\?.*$/, "");
+    open++;
+    stream.on("close", () => open--);
     const rule = matchingRule(configuration.ingress ?? [], hostname, path) ?? { service: "http_status:503" };
     forwardToOrigin(stream, headers, { rule, websocket: upgrade === "websocket" });
   }

@@ -53,19 +53,7 @@ beforeEach(async () => {
   stuck = [];
   log = [];
   waiting = [];
-  tunnels = new GatewayTunnels({
-    controllerName: CONTROLLER,
-    find: (key) => resources.get(key),
-    cluster,
-    onChange: wake,
-    onStuck: (_gateway, reason, note) => {
-      stuck.push(`${reason} ${note}`);
-      wake();
-    },
-    apiUrl: api.baseUrl,
-    timing: { again: { firstDelayMs: 10, maxDelayMs: 50 }, recheckMs: 30 },
-    log: (_level, message) => log.push(message),
-  });
+  tunnels = start(true);
   // As the API server would: the finalizer is there, or the Gateway is gone.
   cluster.onFinalizer = ({ metadata }, wanted) => {
     const key: Key = `Gateway/${metadata.namespace}/${metadata.name}`;
@@ -77,6 +65,23 @@ beforeEach(async () => {
     wake();
   };
 });
+
+function start(isEnabled: boolean): GatewayTunnels {
+  return new GatewayTunnels({
+    controllerName: CONTROLLER,
+    isEnabled,
+    find: (key) => resources.get(key),
+    cluster,
+    onChange: wake,
+    onStuck: (_gateway, reason, note) => {
+      stuck.push(`${reason} ${note}`);
+      wake();
+    },
+    apiUrl: api.baseUrl,
+    timing: { again: { firstDelayMs: 10, maxDelayMs: 50 }, recheckMs: 30 },
+    log: (_level, message) => log.push(message),
+  });
+}
 
 afterEach(async () => {
   await tunnels.lead(false);
@@ -280,6 +285,29 @@ describe("which tunnel", () => {
     expect(says(true)).toBe(`${second?.id}.cfargotunnel.com`);
   });
 
+  test("that is in use elsewhere, by another cluster say, is left alone", async () => {
+    const tunnel = api.add("mergeway.infra.edge");
+    tunnel.connections.set("c", { connector: "c", location: "x" });
+    await served();
+    await until(() => says().includes("Invalid"));
+    expect(says()).toBe(
+      "Invalid the tunnel mergeway.infra.edge is in use elsewhere; give the Gateway a tunnel of its own name",
+    );
+    expect(tunnel.version).toBe(0);
+    expect(cluster.tokens.size).toBe(0);
+  });
+
+  test("that the Gateway had before this controller led is its own, in use or not", async () => {
+    const tunnel = api.add("mergeway.infra.edge");
+    tunnel.connections.set("c", { connector: "c", location: "x" });
+    const status = { addresses: [{ type: "Hostname", value: `${tunnel.id}.cfargotunnel.com` }] };
+    take(gatewayClass("own"), parameters(byApi()), secret("cloudflare", { "api-token": api.token }));
+    take({ ...gateway(), status } as Resource);
+    serve("edge");
+    await tunnels.lead(true);
+    await until(() => tunnels.credentials(EDGE) !== undefined);
+  });
+
   test("that another Gateway of the class has already: the older one keeps it", async () => {
     take(gatewayClass("own"), parameters(byApi({ name: "shared" })));
     take(secret("cloudflare", { "api-token": api.token }));
@@ -386,8 +414,9 @@ describe("a Gateway that is deleted", () => {
 
   test("while nobody led: the next leader sees to it", async () => {
     const tunnel = api.add("mergeway.infra.edge");
+    const status = { addresses: [{ type: "Hostname", value: `${tunnel.id}.cfargotunnel.com` }] };
     take(gatewayClass("own"), parameters(byApi()), secret("cloudflare", { "api-token": api.token }));
-    take(gateway("edge", {}, deleting));
+    take({ ...gateway("edge", {}, deleting), status } as Resource);
     await tunnels.lead(true);
     await until(() => !resources.has(EDGE));
     expect(tunnel.deleted).toBe(true);
@@ -400,7 +429,7 @@ describe("a Gateway that is deleted", () => {
     take(gateway("edge", {}, deleting));
     await until(() => stuck.length > 0);
     expect(says()).toMatch(
-      /^Pending the tunnel is not deleted yet: .* remove the finalizer mergeway\.dev\/tunnel$/,
+      /^\S+\.cfargotunnel\.com Pending the tunnel is not deleted yet: .* remove the finalizer mergeway\.dev\/tunnel$/,
     );
     expect(stuck[0]).toMatch(/^TunnelNotDeleted /);
     api.faultFor = () => undefined;
@@ -435,6 +464,27 @@ describe("a Gateway that is deleted", () => {
     await until(() => !resources.has(EDGE));
     expect(api.named("mergeway.infra.edge")).toBeDefined();
     expect(stuck).toEqual([]);
+  });
+
+  test("and never had the tunnel that bears its name leaves it to whoever has", async () => {
+    const tunnel = api.add("mergeway.infra.edge");
+    take(gatewayClass("own"), parameters(byApi()), secret("cloudflare", { "api-token": api.token }));
+    take(gateway("edge", {}, deleting));
+    await tunnels.lead(true);
+    await until(() => !resources.has(EDGE));
+    expect(tunnel.deleted).toBe(false);
+  });
+
+  test("where tunnels are switched off by now: that is said", async () => {
+    tunnels = start(false);
+    take(gatewayClass("own"), parameters(byApi()), secret("cloudflare", { "api-token": api.token }));
+    take(gateway("edge", {}, deleting));
+    await tunnels.lead(true);
+    await until(() => stuck.length > 0);
+    expect(stuck[0]).toMatch(
+      /^TunnelNotDeleted .*dataPlane\.tunnel\.enabled.* finalizer mergeway\.dev\/tunnel$/,
+    );
+    expect(cluster.written).toEqual([]);
   });
 
   test("of another controller's class is none of our business", async () => {

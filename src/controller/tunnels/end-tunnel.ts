@@ -8,9 +8,16 @@ export interface TunnelEnd {
   readonly gateway: Gateway;
   readonly cluster: TunnelCluster;
   /** What is to be deleted; absent where nothing can be, or nothing shall. */
-  readonly tunnel?: { readonly api: CloudflareApi; readonly name: string };
+  readonly tunnel?: NamedTunnel;
   /** Nothing was deleted. */
   readonly onLeftBehind: () => void;
+}
+
+export interface NamedTunnel {
+  readonly api: CloudflareApi;
+  readonly name: string;
+  /** A tunnel of the same name may be that of another cluster. */
+  readonly isOurs: (id: string) => boolean;
 }
 
 const LOOK_MS = 1_000;
@@ -27,7 +34,7 @@ export async function endTunnel({
   try {
     await cluster.removePods(gateway);
     if (tunnel === undefined) onLeftBehind();
-    else await deleteTunnel(tunnel.api, tunnel.name);
+    else await deleteTunnel(tunnel);
     await cluster.setFinalizer(gateway, false);
     return undefined;
   } catch (error) {
@@ -35,9 +42,9 @@ export async function endTunnel({
   }
 }
 
-async function deleteTunnel(api: CloudflareApi, name: string): Promise<void> {
+async function deleteTunnel({ api, name, isOurs }: NamedTunnel): Promise<void> {
   const tunnel = await api.find(name);
-  if (tunnel === undefined) return;
+  if (tunnel === undefined || !isOurs(tunnel.id)) return;
   for (let look = 0; look < LOOKS; look++) {
     if ((await api.health(tunnel.id)).connections === 0) break;
     await sleep(LOOK_MS);

@@ -2,14 +2,16 @@
  * The tunnels of Gateways that are served through one. Every replica knows which Gateways these are; the leader alone makes, configures and deletes, one writer at a time for
  * each account and token. What becomes of a tunnel is a fact about its Gateway's infrastructure, and reaches statuses as such.
  */
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Gateway } from "../../api/gateway.ts";
 import { type Key, partsOf } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
 import { CloudflareApi } from "../../dataplanes/tunnel/cloudflare-api.ts";
 import { GrpcUse } from "../../dataplanes/tunnel/grpc-use.ts";
-import { ManagedTunnel, type ManagedTunnelTiming } from "../../dataplanes/tunnel/managed-tunnel.ts";
-import { backoffMs } from "../../dataplanes/tunnel/retry.ts";
+import {
+  ManagedTunnel,
+  type ManagedTunnelTiming,
+  tunnelAddress,
+} from "../../dataplanes/tunnel/managed-tunnel.ts";
 import type { Origin } from "../../dataplanes/tunnel/tunnel-configuration.ts";
 import type { TunnelState } from "../../dataplanes/tunnel/tunnel-link.ts";
 import {
@@ -23,21 +25,15 @@ import type { TunnelCredentials } from "../../infra/manifest.ts";
 import { TUNNEL_PORT } from "../../infra/pods/tunnel-pod.ts";
 import type { TunnelledGateways } from "../../infra/reconciler.ts";
 import type { PlanDelta } from "../../plan/plan.ts";
-import { endTunnel } from "./end-tunnel.ts";
-import { FINALIZER, type TunnelCluster } from "./tunnel-cluster.ts";
-import { tunnelStatus } from "./tunnel-status.ts";
-import {
-  type ApiWish,
-  broken,
-  classOf,
-  digestOf,
-  type TunnelWish,
-  tunnelOf,
-  tunnelWish,
-} from "./tunnel-wish.ts";
+import type { TunnelCluster } from "./tunnel-cluster.ts";
+import { TunnelEndings } from "./tunnel-endings.ts";
+import { addressInStatus, tunnelStatus } from "./tunnel-status.ts";
+import { type ApiWish, broken, digestOf, type TunnelWish, tunnelWish } from "./tunnel-wish.ts";
 
 export interface GatewayTunnelsOptions {
   readonly controllerName: string;
+  /** False where no Gateway can choose a tunnel: then it is only said why those that had one cannot go. */
+  readonly isEnabled: boolean;
   readonly find: (key: Key) => Resource | undefined;
   readonly cluster: TunnelCluster;
   /** A Gateway's fact or credentials may have changed. */
@@ -59,12 +55,6 @@ interface Entry {
   credentials?: TunnelCredentials | undefined;
 }
 
-interface Ending {
-  wake: AbortController;
-  message: string;
-}
-
-const RETRY = { firstDelayMs: 5_000, maxDelayMs: 300_000 };
 const TAKEN = "another Gateway has this tunnel already; give this one a tunnel of its own";
 
 export class GatewayTunnels implements TunnelledGateways {
@@ -73,9 +63,7 @@ export class GatewayTunnels implements TunnelledGateways {
   /** Gateways of the plan, by the item that says so. */
   readonly #served: Map<string, Key> = new Map();
   readonly #entries: Map<Key, Entry> = new Map();
-  /** Gateways that bear our finalizer. */
-  readonly #finalized: Set<Key> = new Set();
-  readonly #endings: Map<Key, Ending> = new Map();
+  readonly #endings: TunnelEndings;
   readonly #apis: Map<string, CloudflareApi> = new Map();
   readonly #leaving: Set<Promise<void>> = new Set();
   #leading: AbortController | undefined;
@@ -83,6 +71,13 @@ export class GatewayTunnels implements TunnelledGateways {
 
   constructor(options: GatewayTunnelsOptions) {
     this.#options = options;
+    this.#endings = new TunnelEndings({
+      ...options,
+      ...(options.timing?.again === undefined ? {} : { again: options.timing.again }),
+      apiOf: (wish) => this.#apiOf(wish),
+      isOf: (gateway, tunnel) => this.#isOf(gateway, tunnel),
+      release: (gateway) => this.#release(gateway),
+    });
   }
 
   /** Which Gateways are served, and which of them with gRPC. */
@@ -101,10 +96,7 @@ export class GatewayTunnels implements TunnelledGateways {
 
   notice(key: Key, resource: Resource | undefined): void {
     const { kind } = partsOf(key);
-    if (kind === "Gateway") {
-      if (resource?.metadata.finalizers?.includes(FINALIZER)) this.#finalized.add(key);
-      else this.#finalized.delete(key);
-    }
+    this.#endings.notice(key, resource);
     if (kind === "Gateway" || kind === "GatewayClass" || kind === "GatewayParameters" || kind === "Secret")
       this.#spoil();
   }
@@ -125,12 +117,12 @@ export class GatewayTunnels implements TunnelledGateways {
     const gateway = this.#options.find(key) as Gateway | undefined;
     const entry = this.#entries.get(key);
     if (gateway === undefined || entry === undefined) return undefined;
-    const ending = this.#endings.get(key)?.message;
-    if (ending !== undefined) return { addresses: [], problem: { reason: "Pending", message: ending } };
+    const ending = this.#endings.messageOf(key);
     const { wish, state } = entry;
     const problem =
       wish.type === "broken" ? { reason: "InvalidCredentials", message: wish.message } : state?.problem;
-    return tunnelStatus(gateway, { address: state?.address, problem }, isConnected);
+    const fact = tunnelStatus(gateway, { address: state?.address, problem }, isConnected);
+    return ending === undefined ? fact : { ...fact, problem: { reason: "Pending", message: ending } };
   }
 
   credentials(key: Key): TunnelCredentials | undefined {
@@ -139,7 +131,7 @@ export class GatewayTunnels implements TunnelledGateways {
   }
 
   isEnding(key: Key): boolean {
-    return this.#endings.has(key);
+    return this.#endings.isEnding(key);
   }
 
   #spoil(): void {
@@ -170,12 +162,13 @@ export class GatewayTunnels implements TunnelledGateways {
       this.#start(key);
       changed.add(key);
     }
-    this.#endAll();
+    this.#endings.refresh(this.#leading?.signal);
     for (const key of changed) this.#options.onChange(key);
   }
 
   #wishes(): ReadonlyMap<Key, TunnelWish> {
-    const { find } = this.#options;
+    const { find, isEnabled } = this.#options;
+    if (!isEnabled) return new Map();
     const gateways = [...this.#served.values()].flatMap((key) => {
       const gateway = find(key) as Gateway | undefined;
       return gateway === undefined ? [] : [{ key, gateway }];
@@ -198,7 +191,7 @@ export class GatewayTunnels implements TunnelledGateways {
     if (this.#leading === undefined || entry === undefined || gateway === undefined) return;
     if (entry.wish.type === "broken" || gateway.metadata.deletionTimestamp !== undefined) return;
     const { cluster, log, timing, onChange } = this.#options;
-    const provider = this.#providerOf(entry.wish);
+    const provider = this.#providerOf(entry.wish, (id) => this.#isOf(key, id));
     const deletes = entry.wish.type === "api" && entry.wish.deletes;
     entry.managed = new ManagedTunnel({
       ...timing,
@@ -209,7 +202,7 @@ export class GatewayTunnels implements TunnelledGateways {
         ...provider,
         // Before there is a tunnel that somebody would have to delete.
         tunnel: async () => {
-          if (this.#finalized.has(key) !== deletes) await cluster.setFinalizer(gateway, deletes);
+          if (this.#endings.hasFinalizer(key) !== deletes) await cluster.setFinalizer(gateway, deletes);
           return provider.tunnel();
         },
       },
@@ -229,10 +222,22 @@ export class GatewayTunnels implements TunnelledGateways {
     });
   }
 
-  #providerOf(wish: Exclude<TunnelWish, { type: "broken" }>): TunnelProvider {
+  #providerOf(
+    wish: Exclude<TunnelWish, { type: "broken" }>,
+    isOurs: (id: string) => boolean,
+  ): TunnelProvider {
     if (wish.type === "token") return tunnelByToken(wish.credential);
     const api = this.#apiOf(wish);
-    return "id" in wish.target ? tunnelById(api, wish.target.id) : tunnelByName(api, wish.target.name);
+    return "id" in wish.target
+      ? tunnelById(api, wish.target.id)
+      : tunnelByName(api, wish.target.name, isOurs);
+  }
+
+  /** Whether it is the tunnel that the Gateway has, or had before this controller led. */
+  #isOf(key: Key, id: string): boolean {
+    const gateway = this.#options.find(key) as Gateway | undefined;
+    const known = this.#entries.get(key)?.state?.address ?? (gateway && addressInStatus(gateway));
+    return known === tunnelAddress(id);
   }
 
   #apiOf({ account, credential }: ApiWish): CloudflareApi {
@@ -264,67 +269,13 @@ export class GatewayTunnels implements TunnelledGateways {
     return { address: "127.0.0.1", port: http2 ? TUNNEL_PORT + 1 : TUNNEL_PORT, http2 };
   }
 
-  /** Gateways that are being deleted and wait for us; what was waiting for better credentials looks again. */
-  #endAll(): void {
-    for (const { wake } of this.#endings.values()) wake.abort();
-    const { find, controllerName } = this.#options;
-    for (const key of this.#finalized) {
-      const gateway = find(key) as Gateway | undefined;
-      if (gateway?.metadata.deletionTimestamp === undefined || this.#endings.has(key)) continue;
-      const isOthers = (classOf(gateway, find)?.spec.controllerName ?? controllerName) !== controllerName;
-      if (!isOthers && this.#leading !== undefined) void this.#end(key, gateway, this.#leading.signal);
-    }
-  }
-
-  async #end(key: Key, gateway: Gateway, leading: AbortSignal): Promise<void> {
-    const ending: Ending = { wake: new AbortController(), message: "the tunnel is being deleted" };
-    this.#endings.set(key, ending);
-    const known = this.#entries.get(key);
-    if (known !== undefined) this.#stop(known);
-    this.#options.onChange(key);
+  /** For a Gateway whose tunnel is to go. */
+  async #release(key: Key): Promise<TunnelWish | undefined> {
+    const entry = this.#entries.get(key);
+    if (entry !== undefined) this.#stop(entry);
     await Promise.all(this.#leaving);
-    for (let attempt = 1; !leading.aborted; attempt++) {
-      ending.wake = new AbortController();
-      const problem = await this.#tryToEnd(gateway, known?.sound);
-      if (problem === undefined) break;
-      ending.message = `the tunnel is not deleted yet: ${problem}. To give it up, remove the finalizer ${FINALIZER}`;
-      this.#options.onStuck(gateway, "TunnelNotDeleted", ending.message);
-      this.#options.onChange(key);
-      const signal = AbortSignal.any([leading, ending.wake.signal]);
-      await sleep(backoffMs(attempt, this.#options.timing?.again ?? RETRY), undefined, { signal }).catch(
-        () => {},
-      );
-      if (find(this.#options, key)?.metadata.uid !== gateway.metadata.uid || !this.#finalized.has(key)) break;
-    }
-    this.#endings.delete(key);
+    return entry?.sound;
   }
-
-  /** Credentials that are gone with the namespace, say, may still be known from when the tunnel was made. */
-  #tryToEnd(gateway: Gateway, known: TunnelWish | undefined): Promise<string | undefined> {
-    const { cluster, onStuck, find: findAny } = this.#options;
-    const now = tunnelOf(gateway, findAny);
-    const wish = now.type === "broken" ? known : now;
-    const api = wish?.type === "api" ? this.#apiOf(wish) : undefined;
-    return endTunnel({
-      gateway,
-      cluster,
-      ...(wish?.type === "api" && wish.deletes && "name" in wish.target && api !== undefined
-        ? { tunnel: { api, name: wish.target.name } }
-        : {}),
-      onLeftBehind: () => {
-        if (wish === undefined || wish.type === "broken")
-          onStuck(
-            gateway,
-            "TunnelLeftBehind",
-            "there are no credentials to delete the tunnel with: it is left behind",
-          );
-      },
-    });
-  }
-}
-
-function find({ find: findAny }: GatewayTunnelsOptions, key: Key): Gateway | undefined {
-  return findAny(key) as Gateway | undefined;
 }
 
 interface Named {

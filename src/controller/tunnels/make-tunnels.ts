@@ -6,7 +6,7 @@ import type { ControllerOptions } from "../run-controller.ts";
 import { GatewayTunnels, type GatewayTunnelsOptions } from "./gateway-tunnels.ts";
 import { KubernetesTunnels } from "./tunnel-cluster.ts";
 
-/** The controller's tunnels, wired to its cluster; none where they are not switched on. */
+/** The controller's tunnels, wired to its cluster. */
 export function makeTunnels(
   { tunnels, controllerName, observer }: ControllerOptions,
   client: KubernetesClient,
@@ -15,10 +15,10 @@ export function makeTunnels(
     onChange,
     recorder,
   }: Pick<GatewayTunnelsOptions, "find" | "onChange"> & { readonly recorder: EventRecorder },
-): GatewayTunnels | undefined {
-  if (tunnels === undefined) return undefined;
+): GatewayTunnels {
   return new GatewayTunnels({
     controllerName,
+    isEnabled: tunnels !== undefined,
     find,
     onChange: (gateway: Key) => onChange(gateway),
     cluster: new KubernetesTunnels(client),
@@ -29,7 +29,7 @@ export function makeTunnels(
         { type: "Warning", reason, action: "DeleteTunnel", note },
       );
     },
-    ...(tunnels.apiUrl === undefined ? {} : { apiUrl: tunnels.apiUrl }),
+    ...(tunnels?.apiUrl === undefined ? {} : { apiUrl: tunnels.apiUrl }),
     log: (level, message) => observer.log?.(level, message),
   });
 }

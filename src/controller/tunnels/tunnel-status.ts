@@ -36,7 +36,7 @@ export function tunnelStatus(
   return { ...fact, problem: { reason: "Pending", message } };
 }
 
-function addressInStatus(gateway: Gateway): string | undefined {
+export function addressInStatus(gateway: Gateway): string | undefined {
   return gateway.status?.addresses?.find(
     ({ type, value }) => type === "Hostname" && value.endsWith(".cfargotunnel.com"),
   )?.value;

@@ -10,6 +10,7 @@ export interface TunnelFact {
 const NEEDS_HELP: ReadonlySet<string> = new Set([
   "InvalidCredentials",
   "TunnelNotFound",
+  "TunnelInUse",
   "ForeignConfiguration",
   "ApiRefused",
   "ConnectorMissing",

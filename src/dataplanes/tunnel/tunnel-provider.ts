@@ -12,9 +12,28 @@ export interface TunnelProvider {
   token(tunnel: string): Promise<Credential>;
 }
 
-/** The tunnel of that name, made if there is none. */
-export function tunnelByName(api: CloudflareApi, name: string): TunnelProvider {
-  return { ...throughApi(api), tunnel: async () => (await api.findOrCreate(name)).id };
+/**
+ * The tunnel of that name, made if there is none. One that is in use and not known to be ours is somebody's: another cluster may have a Gateway of the same name, and visitors
+ * would reach either at random.
+ */
+export function tunnelByName(
+  api: CloudflareApi,
+  name: string,
+  isOurs: (id: string) => boolean = () => true,
+): TunnelProvider {
+  return {
+    ...throughApi(api),
+    tunnel: async () => {
+      const { id } = await api.findOrCreate(name);
+      if (!isOurs(id) && (await api.health(id)).connections > 0) throw inUse(name);
+      return id;
+    },
+  };
+}
+
+function inUse(name: string): ApiFailure {
+  const message = `the tunnel ${name} is in use elsewhere; give the Gateway a tunnel of its own name`;
+  return new ApiFailure({ reason: "TunnelInUse", message }, { passing: false });
 }
 
 /** A tunnel that is there already. */

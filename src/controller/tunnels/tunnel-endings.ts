@@ -1,0 +1,139 @@
+/**
+ * Gateways that are being deleted and wait for their tunnels to be gone. What cannot be deleted is tried again with waits that grow, at once when the credentials are others, and is
+ * said on the Gateway and in an Event for as long as it lasts. Where there are no credentials at all the tunnel is left behind: a namespace must not stay for ever.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Gateway } from "../../api/gateway.ts";
+import { type Key, partsOf } from "../../api/key.ts";
+import type { Resource } from "../../api/resource.ts";
+import type { CloudflareApi } from "../../dataplanes/tunnel/cloudflare-api.ts";
+import { backoffMs } from "../../dataplanes/tunnel/retry.ts";
+import { endTunnel } from "./end-tunnel.ts";
+import { FINALIZER, type TunnelCluster } from "./tunnel-cluster.ts";
+import { type ApiWish, classOf, type Find, type TunnelWish, tunnelOf } from "./tunnel-wish.ts";
+
+export interface TunnelEndingsOptions {
+  readonly controllerName: string;
+  /** False where this controller may not touch tunnels: then it can only say so. */
+  readonly isEnabled: boolean;
+  readonly find: Find;
+  readonly cluster: TunnelCluster;
+  readonly onChange: (gateway: Key) => void;
+  /** For whoever waits for a Gateway to be gone. */
+  readonly onStuck: (gateway: Gateway, reason: string, note: string) => void;
+  readonly apiOf: (wish: ApiWish) => CloudflareApi;
+  /** Whether a tunnel is that of the Gateway. */
+  readonly isOf: (gateway: Key, tunnel: string) => boolean;
+  /** Stops whatever keeps the Gateway's tunnel, and says what it was made by. */
+  readonly release: (gateway: Key) => Promise<TunnelWish | undefined>;
+  readonly again?: { readonly firstDelayMs: number; readonly maxDelayMs: number };
+}
+
+interface Ending {
+  readonly uid: string | undefined;
+  /** Of the wish that was tried last. */
+  signature: string;
+  wake: AbortController;
+  message: string;
+}
+
+const RETRY = { firstDelayMs: 5_000, maxDelayMs: 300_000 };
+const GIVE_UP = `To give it up, remove the finalizer ${FINALIZER}`;
+const OFF = `the tunnel is not deleted, because this controller runs without tunnels (dataPlane.tunnel.enabled). ${GIVE_UP}`;
+
+export class TunnelEndings {
+  readonly #options: TunnelEndingsOptions;
+  readonly #finalized: Set<Key> = new Set();
+  readonly #endings: Map<Key, Ending> = new Map();
+
+  constructor(options: TunnelEndingsOptions) {
+    this.#options = options;
+  }
+
+  hasFinalizer(gateway: Key): boolean {
+    return this.#finalized.has(gateway);
+  }
+
+  isEnding(gateway: Key): boolean {
+    return this.#endings.has(gateway);
+  }
+
+  messageOf(gateway: Key): string | undefined {
+    return this.#endings.get(gateway)?.message;
+  }
+
+  notice(key: Key, resource: Resource | undefined): void {
+    if (partsOf(key).kind !== "Gateway") return;
+    if (resource?.metadata.finalizers?.includes(FINALIZER)) this.#finalized.add(key);
+    else this.#finalized.delete(key);
+    const ending = this.#endings.get(key);
+    if (ending === undefined || ending.uid === resource?.metadata.uid) return;
+    this.#endings.delete(key);
+    ending.wake.abort();
+  }
+
+  /** Something that endings begin or depend on may have changed. */
+  refresh(leading: AbortSignal | undefined): void {
+    const { find, controllerName } = this.#options;
+    if (leading === undefined) return;
+    for (const key of this.#finalized) {
+      const gateway = find(key) as Gateway | undefined;
+      if (gateway?.metadata.deletionTimestamp === undefined) continue;
+      if ((classOf(gateway, find)?.spec.controllerName ?? controllerName) !== controllerName) continue;
+      const ending = this.#endings.get(key);
+      if (!this.#options.isEnabled) this.#options.onStuck(gateway, "TunnelNotDeleted", OFF);
+      else if (ending === undefined) void this.#end(key, gateway, leading);
+      else if (tunnelOf(gateway, find).signature !== ending.signature) ending.wake.abort();
+    }
+  }
+
+  async #end(key: Key, gateway: Gateway, leading: AbortSignal): Promise<void> {
+    const { again = RETRY, onChange, onStuck, release } = this.#options;
+    const message = "the tunnel is being deleted";
+    const ending = { uid: gateway.metadata.uid, signature: "", wake: new AbortController(), message };
+    this.#endings.set(key, ending);
+    onChange(key);
+    const known = await release(key);
+    for (let attempt = 1; !leading.aborted && this.#endings.get(key) === ending; attempt++) {
+      ending.wake = new AbortController();
+      const problem = await this.#try(key, gateway, ending, known);
+      // The Gateway is about to go, or somebody else's finalizer keeps it: without pods in either case.
+      if (problem === undefined) return;
+      ending.message = `the tunnel is not deleted yet: ${problem}. ${GIVE_UP}`;
+      onStuck(gateway, "TunnelNotDeleted", ending.message);
+      onChange(key);
+      const signal = AbortSignal.any([leading, ending.wake.signal]);
+      await sleep(backoffMs(attempt, again), undefined, { signal }).catch(() => {});
+      if (!this.#finalized.has(key)) return;
+    }
+    if (this.#endings.get(key) === ending) this.#endings.delete(key);
+  }
+
+  /** Credentials that are gone, with the namespace say, may still be known from when the tunnel was made. */
+  #try(
+    key: Key,
+    gateway: Gateway,
+    ending: Ending,
+    known: TunnelWish | undefined,
+  ): Promise<string | undefined> {
+    const { cluster, onStuck, find, apiOf, isOf } = this.#options;
+    const now = tunnelOf(gateway, find);
+    ending.signature = now.signature;
+    const wish = now.type === "broken" ? known : now;
+    const isLost = wish === undefined || wish.type === "broken";
+    const tunnel =
+      wish?.type === "api" && wish.deletes && "name" in wish.target
+        ? { api: apiOf(wish), name: wish.target.name, isOurs: (id: string): boolean => isOf(key, id) }
+        : undefined;
+    return endTunnel({
+      gateway,
+      cluster,
+      ...(tunnel === undefined ? {} : { tunnel }),
+      onLeftBehind: () => {
+        if (isLost) onStuck(gateway, "TunnelLeftBehind", LEFT_BEHIND);
+      },
+    });
+  }
+}
+
+const LEFT_BEHIND = "there are no credentials to delete the tunnel with: it is left behind";
