@@ -22,7 +22,7 @@ import { type StatusObserver, StatusWriter } from "../status/kubernetes/writer.t
 import { AuthoritySecret } from "./authority-secret.ts";
 import { ClusterInfrastructure } from "./cluster-infrastructure.ts";
 import { DATA_PLANES, DATA_PLANES_WITH_TUNNEL, featuresOfPlane } from "./data-planes.ts";
-import { supportedFeatures } from "./features.ts";
+import { dataPlaneOfClass, supportedFeatures } from "./features.ts";
 import { ControllerFlow } from "./flow.ts";
 import { openHealthServer } from "./health.ts";
 import type { ControllerMetrics } from "./metrics.ts";
@@ -64,6 +64,7 @@ const RENEWAL_CHECK_MS = 24 * 60 * 60 * 1000;
 export async function runController(options: ControllerOptions, signal: AbortSignal): Promise<void> {
   const { observer, controllerName, metrics } = options;
   const features = featuresOfPlane(options.dataPlane);
+  const dataPlanes = options.tunnels === undefined ? DATA_PLANES : DATA_PLANES_WITH_TUNNEL;
   const client = await createKubernetesClient({
     observer,
     ...(options.kubeconfig === undefined ? {} : { kubeconfig: options.kubeconfig }),
@@ -95,12 +96,15 @@ export async function runController(options: ControllerOptions, signal: AbortSig
     since: () => flow.since,
     onProgress: (stage, seconds) => metrics.propagated(stage, seconds),
   });
-  const engine = new Engine(engineSettings(options, features));
+  const engine = new Engine(engineSettings(options, { features, dataPlanes }));
   const recorder = new EventRecorder({ client, controllerName, instance: options.identity, observer });
   const writer: StatusWriter = new StatusWriter({
     client,
     controllerName,
-    features: new Set(supportedFeatures(features)),
+    features: (name) => {
+      const chosen = dataPlaneOfClass(name, (key) => flow.resources.get(key)) ?? options.dataPlane;
+      return new Set(supportedFeatures(dataPlanes[chosen] ?? features, chosen));
+    },
     installed: () => state.installed,
     ...announcer(recorder, (key) => writer.held(key)),
     observer,
@@ -159,6 +163,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
     writer.observe(changes);
     for (const { key, resource } of changes) tunnels.notice(key, resource);
     flow.take(changes, state.synced ? since : undefined);
+    if (changes.some(({ key }) => key.startsWith("GatewayParameters/"))) writer.reconsiderClasses();
     state.synced = true;
     markSynced();
   }, signal);
@@ -178,13 +183,15 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   exposition.close();
 }
 
-function engineSettings(options: ControllerOptions, features: ReadonlySet<string>): EngineSettings {
+function engineSettings(
+  options: ControllerOptions,
+  served: Pick<EngineSettings, "features" | "dataPlanes">,
+): EngineSettings {
   return {
     controllerName: options.controllerName,
     adoptUnknownClasses: false,
     assumeProgrammed: false,
-    features,
-    dataPlanes: options.tunnels === undefined ? DATA_PLANES : DATA_PLANES_WITH_TUNNEL,
+    ...served,
     portRange: options.portRange,
     reservedPorts: RESERVED_PORTS,
     maxListenersPerGateway: options.maxListenersPerGateway,

@@ -210,6 +210,48 @@ describe("a Gateway whose parameters choose a tunnel", () => {
     expect(await answerOf("nobody.example.com", { [header]: value })).toBe(404);
   });
 
+  test("with a GRPCRoute is led to the pod's port for HTTP/2, without another pod", async () => {
+    const pods = (): Promise<string> => ok(cluster.bed.kubectl(["-n", "infra", "get", "pods", "-o", "name"]));
+    const before = await pods();
+    const grpc = {
+      ...httpRoute({ ...TEAM_A, name: "grpc" }, { parentRefs: [parentSet(TEAM_A)] }),
+      kind: "GRPCRoute",
+    };
+    const matches = [{ method: { service: "echo.Echo" } }];
+    const rules = [{ matches, backendRefs: [{ name: "echo", port: 8080 }] }];
+    await cluster.apply({ ...grpc, spec: { parentRefs: [parentSet(TEAM_A)], rules } });
+    await eventually(async () => {
+      expect((await cloudflare.named("mergeway.infra.edge"))?.services).toEqual(["https://127.0.0.1:8081"]);
+    });
+    await eventually(async () => expect(await answerOf("a.example.com")).toBe("team-a"));
+    await cluster.remove(grpc);
+    await eventually(async () => {
+      expect((await cloudflare.named("mergeway.infra.edge"))?.services).toEqual(["http://127.0.0.1:8080"]);
+    });
+    await eventually(async () => expect(await answerOf("a.example.com")).toBe("team-a"));
+    expect(await pods()).toBe(before);
+  });
+
+  test("of a class whose parameters choose it: the class claims what a tunnel can carry, and no more", async () => {
+    const gatewayClass = {
+      apiVersion: "gateway.networking.k8s.io/v1",
+      kind: "GatewayClass",
+      metadata: { name: "tunnelled" },
+      spec: {
+        controllerName: "mergeway.dev/controller",
+        parametersRef: { group: "mergeway.dev", kind: "GatewayParameters", name: "edge", namespace: "infra" },
+      },
+    };
+    await cluster.apply(gatewayClass);
+    const { status } = await cluster.settled(gatewayClass, ({ status: now }) =>
+      expect(now?.supportedFeatures?.length).toBeGreaterThan(0),
+    );
+    const claimed = (status?.supportedFeatures ?? []).map(({ name }) => name);
+    expect(claimed).toEqual(expect.arrayContaining(["ListenerSet", "HTTPRoute", "GRPCRoute"]));
+    expect(claimed.filter((name) => /^(TCP|UDP|TLS)Route|StaticAddresses|Port8080/.test(name))).toEqual([]);
+    await cluster.remove(gatewayClass);
+  });
+
   test("loses no request while its pods are replaced", async () => {
     await ok(cluster.bed.kubectl(["-n", "infra", "rollout", "restart", "deploy/edge-mergeway"]));
     const answers = await duringRollout("infra", "edge-mergeway", () => answerOf("a.example.com"));

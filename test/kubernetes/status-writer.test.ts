@@ -102,7 +102,7 @@ beforeEach(async () => {
   writer = new StatusWriter({
     client: double.client(),
     controllerName: OURS,
-    features: new Set(),
+    features: () => new Set(),
     installed: () => ({ bundleVersions: ["v1.7.0"], isKnown: true }),
     timing: FAST,
     onFight: () => {

@@ -36,8 +36,8 @@ import { WorkQueue } from "./work-queue.ts";
 export interface StatusWriterOptions {
   readonly client: KubernetesClient;
   readonly controllerName: string;
-  /** What the data planes support, for the status of GatewayClasses. */
-  readonly features: ReadonlySet<string>;
+  /** What the data plane of a GatewayClass, by name, supports. */
+  readonly features: (gatewayClass: string) => ReadonlySet<string>;
   readonly installed: () => InstalledApi;
   readonly onWrite?: (write: StatusWrite) => void;
   /** Somebody keeps changing what we write; called again each time it is written anew. */
@@ -289,7 +289,7 @@ export class StatusWriter {
     const conditions = [...verdict.conditions, supportedVersion(installed())];
     return {
       ...renderStatus(object, { ...verdict, conditions }, options),
-      ...supportedFeatures(features, installed()),
+      ...supportedFeatures(features(held.metadata.name), installed()),
     };
   }
 

@@ -61,7 +61,7 @@ export function startController({ client, namespaces }: ControllerOptions): Test
   const writer: StatusWriter = new StatusWriter({
     client,
     controllerName,
-    features,
+    features: () => features,
     installed: () => installed,
     observer: seen,
     timing: { fightMs: 200 },
