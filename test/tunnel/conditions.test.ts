@@ -3,6 +3,7 @@
  * controller says something untrue (a set of TCP entries alone is Accepted, Programmed without connectors), the line here says what is true.
  */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { stringify } from "yaml";
 import { selfSigned } from "../dataplanes/certificates.ts";
 import { Bed } from "./bed.ts";
 import { type Entry, gateway, httpRoute, listenerSet, tlsSecret } from "./manifests.ts";
@@ -128,6 +129,48 @@ describe("conditions of an entry", () => {
       ]),
     );
     await entrySays("web", ["ResolvedRefs=False InvalidCertificateRef"]);
+  });
+
+  const HTTPS: Entry = { ...WEB, port: 443, protocol: "HTTPS", tls: { certificateRefs: [{ name: "cert" }] } };
+  const PAIR = selfSigned(["team.example.com"]);
+
+  const SECRET = tlsSecret("team", "cert", PAIR);
+
+  test.each([
+    ["of another type", SECRET.replace("kubernetes.io/tls", "example.com/other")],
+    ["without its key", SECRET.replace("kubernetes.io/tls", "Opaque").replace("tls.key:", "other:")],
+    ["with what is no certificate", tlsSecret("team", "cert", { ...PAIR, cert: "nothing" })],
+  ])("InvalidCertificateRef: a Secret %s", async (_what, secret) => {
+    await settled(gateway(), listenerSet("team", [HTTPS]), secret);
+    await entrySays("web", ["ResolvedRefs=False InvalidCertificateRef"]);
+  });
+
+  test("a grant for Gateways is not inherited by a set, one for ListenerSets counts", async () => {
+    const elsewhere = { ...HTTPS, tls: { certificateRefs: [{ name: "cert", namespace: "certs" }] } };
+    const grant = (kind: string, namespace: string): string =>
+      stringify({
+        apiVersion: "gateway.networking.k8s.io/v1beta1",
+        kind: "ReferenceGrant",
+        metadata: { name: "certs", namespace: "certs" },
+        spec: {
+          from: [{ group: "gateway.networking.k8s.io", kind, namespace }],
+          to: [{ group: "", kind: "Secret" }],
+        },
+      });
+    const others = [gateway(), listenerSet("team", [elsewhere]), tlsSecret("certs", "cert", PAIR)];
+    await settled(...others, grant("Gateway", "infra"));
+    await entrySays("web", ["ResolvedRefs=False RefNotPermitted"]);
+    await settled(...others, grant("ListenerSet", "team"));
+    await entrySays("web", ["ResolvedRefs=True ResolvedRefs", "Programmed=True Programmed"]);
+  });
+
+  test("HostnameConflict between two sets: the older one, then the first by name, has it", async () => {
+    const older = listenerSet("older", [WEB], "2026-01-01T00:00:00Z");
+    await settled(gateway(), listenerSet("team", [WEB], "2026-01-02T00:00:00Z"), older);
+    await entrySays("web", ["Accepted=False HostnameConflict", "Conflicted=True HostnameConflict"]);
+    const sameAge = listenerSet("zebra", [WEB], "2026-01-02T00:00:00Z");
+    await settled(gateway(), listenerSet("team", [WEB], "2026-01-02T00:00:00Z"), sameAge);
+    await entrySays("web", ["Accepted=True Accepted", "Conflicted=False NoConflicts"]);
   });
 
   test("TLS material that is there is validated and not used: an HTTPS entry is served", async () => {
