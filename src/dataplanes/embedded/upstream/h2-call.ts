@@ -1,74 +1,34 @@
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  constants,
-  type IncomingHttpHeaders,
-} from "node:http2";
-import { HeaderFields } from "../http/header-fields.ts";
+import type { HeaderFields } from "../http/header-fields.ts";
 import { isGrpc } from "../http/local-reply.ts";
+import type { Deadlines, Timed } from "../http1/deadlines.ts";
+import type { AnswerHandler, ClientSession } from "../http2/client-session.ts";
+import { errorCode } from "../http2/protocol.ts";
+import type { Stream } from "../http2/stream.ts";
+import type { Limits } from "../options.ts";
 import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
 
-/** One request on its own stream of an HTTP/2 session. */
-export class H2Call implements UpstreamCall, Flow {
-  readonly #request: UpstreamRequest;
-  readonly #handler: UpstreamHandler;
-  readonly #onEnd: () => void;
-  #stream: ClientHttp2Stream | undefined;
-  #trailers: HeaderFields | undefined;
-  #answered = false;
+export interface H2CallParts {
+  readonly request: UpstreamRequest;
+  readonly handler: UpstreamHandler;
+  readonly limits: Limits;
+  readonly deadlines: Deadlines;
+  /** Called once, before the handler's last word. */
+  readonly onOver: () => void;
+}
+
+/** One request on its own stream. */
+export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
+  answered = false;
+  deadline: number = Number.POSITIVE_INFINITY;
+  readonly #parts: H2CallParts;
+  /** Calls of gRPC last as long as they last. */
+  readonly #timed: boolean;
+  #stream: Stream | undefined;
   #over = false;
 
-  constructor(request: UpstreamRequest, handler: UpstreamHandler, onEnd: () => void) {
-    this.#request = request;
-    this.#handler = handler;
-    this.#onEnd = onEnd;
-  }
-
-  /** `onOpen` gets the stream as soon as there is one. */
-  start(
-    session: ClientHttp2Session,
-    answerTimeoutMs: number,
-    onOpen: (stream: ClientHttp2Stream) => void,
-  ): void {
-    if (this.#over) return;
-    const { body } = this.#request;
-    let stream: ClientHttp2Stream;
-    try {
-      stream = session.request(this.#head(), {
-        endStream: body === undefined,
-        waitForTrailers: body !== undefined,
-      });
-    } catch (error) {
-      const { code, message } = error as Error & { readonly code?: string };
-      const kind =
-        code?.startsWith("ERR_HTTP2_GOAWAY") || code === "ERR_HTTP2_INVALID_SESSION" ? "refused" : "invalid";
-      this.fail(kind, message);
-      return;
-    }
-    this.#stream = stream;
-    onOpen(stream);
-    stream.once("close", () => this.#onClose(stream));
-    stream.once("response", (headers) => this.#onAnswer(headers));
-    stream.on("data", (chunk: Buffer) => {
-      if (!this.#over) this.#handler.onData(chunk, this);
-    });
-    stream.once("trailers", (trailers) => {
-      this.#trailers = fieldsOf(trailers);
-    });
-    stream.once("end", () => this.#onStreamEnd(stream));
-    stream.on("error", ignore);
-    if (answerTimeoutMs > 0 && !isGrpc(this.#request.headers)) {
-      stream.setTimeout(answerTimeoutMs, () => {
-        if (this.#answered) return;
-        this.fail("timeout", "no answer in time");
-        stream.close(constants.NGHTTP2_CANCEL);
-      });
-    }
-    if (body !== undefined) {
-      stream.once("wantTrailers", () => this.#sendTrailers(stream));
-      body.once("error", () => this.cancel());
-      body.pipe(stream);
-    }
+  constructor(parts: H2CallParts) {
+    this.#parts = parts;
+    this.#timed = !isGrpc(parts.request.headers);
   }
 
   /** Nobody waits for it any more. */
@@ -76,77 +36,110 @@ export class H2Call implements UpstreamCall, Flow {
     return this.#over;
   }
 
+  start(session: ClientSession): void {
+    const { method, scheme, authority, path, headers, body } = this.#parts.request;
+    const pseudo = [":method", method, ":scheme", scheme, ":authority", authority, ":path", path];
+    try {
+      this.#stream = session.request(pseudo, headers.flat, {
+        handler: this,
+        endStream: body === undefined,
+        isHead: method === "HEAD",
+      });
+    } catch (error) {
+      this.fail("invalid", error instanceof Error ? error.message : "a field that cannot be sent");
+      return;
+    }
+    if (this.#timed) {
+      const { deadlines, limits } = this.#parts;
+      deadlines.add(this);
+      this.deadline = deadlines.after(limits.backendResponseTimeoutMs);
+    }
+    if (body === undefined) return;
+    body.on("data", this.#onPiece).once("end", this.#onBodyEnd).once("close", this.#onBodyClose);
+  }
+
   pause(): void {
     this.#stream?.pause();
+    this.deadline = Number.POSITIVE_INFINITY;
   }
 
   resume(): void {
+    this.#expectMore();
     this.#stream?.resume();
   }
 
   cancel(): void {
-    this.#finish(() => undefined);
-    this.#stream?.close(constants.NGHTTP2_CANCEL);
+    this.#finish();
+    this.#stream?.reset(errorCode.cancel);
   }
 
   fail(kind: UpstreamFailure["kind"], message: string): void {
-    this.#finish(() => this.#handler.onFailure({ kind, message }));
+    if (this.#over) return;
+    this.#finish();
+    this.#parts.handler.onFailure({ kind, message });
   }
 
-  #head(): Record<string, string | string[]> {
-    const { method, scheme, authority, path, headers } = this.#request;
-    const head = headers.toObject();
-    head[":method"] = method;
-    head[":scheme"] = scheme;
-    head[":authority"] = authority;
-    head[":path"] = path;
-    return head;
+  onDeadline(): void {
+    this.fail("timeout", this.answered ? "no more of the answer in time" : "no answer in time");
+    this.#stream?.reset(errorCode.cancel);
   }
 
-  #sendTrailers(stream: ClientHttp2Stream): void {
-    try {
-      stream.sendTrailers(this.#request.trailers()?.toObject() ?? {});
-    } catch {
-      // Not what HTTP/2 takes for a field: the request goes without.
-      stream.sendTrailers({});
-    }
+  onAnswer(status: number, headers: HeaderFields): void {
+    this.answered = true;
+    this.#expectMore();
+    if (!this.#over) this.#parts.handler.onAnswer(status, headers, this);
   }
 
-  #onAnswer(headers: IncomingHttpHeaders & { readonly ":status"?: number | undefined }): void {
-    this.#answered = true;
-    if (!this.#over) this.#handler.onAnswer(headers[":status"] ?? 502, fieldsOf(headers), this);
+  onData(chunk: Buffer): void {
+    this.#expectMore();
+    if (!this.#over) this.#parts.handler.onData(chunk, this);
   }
 
-  #onStreamEnd(stream: ClientHttp2Stream): void {
-    if (!this.#answered) return;
-    this.#finish(() => this.#handler.onEnd(this.#trailers));
+  onEnd(trailers: HeaderFields | undefined): void {
+    if (this.#over) return;
+    this.#finish();
+    this.#parts.handler.onEnd(trailers);
     // An answer before the end of the request: nobody reads the rest.
-    if (!stream.writableFinished) stream.close(constants.NGHTTP2_NO_ERROR);
+    if (this.#stream?.localEnded === false) this.#stream.reset(errorCode.noError);
   }
 
-  #onClose(stream: ClientHttp2Stream): void {
-    const refused = stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
-    this.fail(refused ? "refused" : "reset", `the backend closed the stream with code ${stream.rstCode}`);
+  onWritable(): void {
+    if (!this.#over) this.#parts.request.body?.resume();
   }
 
-  #finish(last: () => void): void {
+  onClosed(code: number | undefined): void {
+    const kind = code === errorCode.refusedStream ? "refused" : "reset";
+    this.fail(kind, `the backend closed the stream with code ${code ?? 0}`);
+  }
+
+  readonly #onPiece = (piece: Buffer): void => {
+    if (this.#stream?.write(piece) === false) this.#parts.request.body?.pause();
+  };
+
+  readonly #onBodyEnd = (): void => {
+    this.#parts.request.body?.off("close", this.#onBodyClose);
+    this.#stream?.end(this.#parts.request.trailers());
+  };
+
+  /** Before its end: whoever was to read the answer has given up, or tries again elsewhere. */
+  readonly #onBodyClose = (): void => {
+    this.cancel();
+  };
+
+  #expectMore(): void {
+    if (!this.#timed) return;
+    const { deadlines, limits } = this.#parts;
+    this.deadline = deadlines.after(limits.backendIdleTimeoutMs);
+  }
+
+  #finish(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#request.body?.unpipe();
-    this.#onEnd();
-    last();
+    this.#parts.deadlines.delete(this);
+    this.#parts.request.body
+      ?.off("data", this.#onPiece)
+      .off("end", this.#onBodyEnd)
+      .off("close", this.#onBodyClose);
+    this.#parts.onOver();
   }
 }
-
-function fieldsOf(headers: IncomingHttpHeaders): HeaderFields {
-  const fields: string[] = [];
-  for (const name in headers) {
-    if (name.charCodeAt(0) === 58) continue;
-    const value = headers[name];
-    if (Array.isArray(value)) for (const one of value) fields.push(name, one);
-    else if (value !== undefined) fields.push(name, String(value));
-  }
-  return new HeaderFields(fields);
-}
-
-function ignore(): void {}

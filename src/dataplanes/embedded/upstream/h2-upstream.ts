@@ -1,28 +1,29 @@
-import { type ClientHttp2Session, connect as connectSession } from "node:http2";
 import type { Socket } from "node:net";
+import type { Deadlines, Timed } from "../http1/deadlines.ts";
+import { ClientSession, type ClientSessionEvents } from "../http2/client-session.ts";
+import { SocketWire } from "../http2/wire.ts";
 import type { Limits } from "../options.ts";
 import type { Connector } from "./connector.ts";
 import { H2Call } from "./h2-call.ts";
 import type { Upstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
 
-const STREAMS_PER_SESSION = 256;
-const SESSION_IDLE_MS = 60_000;
-const WINDOW_BYTES = 1024 * 1024;
+const IDLE_MS = 60_000;
 
-/** HTTP/2, with prior knowledge or by ALPN, over as many sessions as the streams need. */
+/** HTTP/2, with prior knowledge or by ALPN, over as many connections as the streams need. */
 export class H2Upstream implements Upstream {
   readonly #connector: Connector;
   readonly #limits: Limits;
-  /** Open streams of each session that takes more of them; node:http2 does not tell. */
-  readonly #sessions: Map<ClientHttp2Session, number> = new Map();
+  readonly #deadlines: Deadlines;
+  readonly #connections: Set<Backend> = new Set();
   #waiting: H2Call[] = [];
   #opening = false;
   #active = 0;
   #closed = false;
 
-  constructor(connector: Connector, limits: Limits) {
+  constructor(connector: Connector, limits: Limits, deadlines: Deadlines) {
     this.#connector = connector;
     this.#limits = limits;
+    this.#deadlines = deadlines;
   }
 
   get idle(): boolean {
@@ -31,56 +32,54 @@ export class H2Upstream implements Upstream {
 
   send(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall {
     this.#active++;
-    const call = new H2Call(request, handler, () => {
-      this.#active--;
+    const call = new H2Call({
+      request,
+      handler,
+      limits: this.#limits,
+      deadlines: this.#deadlines,
+      onOver: this.#onOver,
     });
-    this.#waiting.push(call);
-    this.#serveWaiting();
+    const connection = this.#waiting.length === 0 ? this.#free() : undefined;
+    if (connection !== undefined) connection.start(call);
+    else {
+      this.#waiting.push(call);
+      this.#serveWaiting();
+    }
     return call;
   }
 
   close(): void {
     this.#closed = true;
     if (this.#waiting.length > 0) return;
-    for (const session of this.#sessions.keys()) session.close();
+    for (const { session } of this.#connections) session.leave();
   }
 
   destroy(): void {
     this.close();
-    for (const session of this.#sessions.keys()) session.destroy();
+    for (const { session } of [...this.#connections]) session.destroy();
   }
 
-  /** First come, first served; another session is opened when all are full. */
+  readonly #onOver = (): void => {
+    this.#active--;
+  };
+
+  /** First come, first served; another connection is opened when all are full. */
   #serveWaiting(): void {
-    this.#waiting = this.#waiting.filter((call) => !call.over);
+    if (this.#waiting.length > 0) this.#waiting = this.#waiting.filter((call) => !call.over);
     while (this.#waiting.length > 0) {
-      const session = this.#freeSession();
-      if (session === undefined) break;
-      this.#waiting.shift()?.start(session, this.#limits.backendResponseTimeoutMs, (stream) => {
-        this.#count(session, 1);
-        stream.once("close", () => {
-          this.#count(session, -1);
-          this.#serveWaiting();
-        });
-      });
+      const connection = this.#free();
+      if (connection === undefined) break;
+      const call = this.#waiting.shift();
+      if (call !== undefined) connection.start(call);
     }
-    const mayOpen = !this.#opening && this.#sessions.size < this.#limits.connectionsPerEndpoint;
+    const mayOpen = !this.#opening && this.#connections.size < this.#limits.connectionsPerEndpoint;
     if (this.#waiting.length > 0 && mayOpen) this.#open();
     if (this.#closed) this.close();
   }
 
-  #freeSession(): ClientHttp2Session | undefined {
-    for (const [session, streams] of this.#sessions) {
-      if (session.closed || session.destroyed) continue;
-      const allowed = session.remoteSettings.maxConcurrentStreams ?? STREAMS_PER_SESSION;
-      if (streams < Math.min(allowed, STREAMS_PER_SESSION)) return session;
-    }
+  #free(): Backend | undefined {
+    for (const connection of this.#connections) if (connection.session.hasRoom) return connection;
     return undefined;
-  }
-
-  #count(session: ClientHttp2Session, change: 1 | -1): void {
-    const streams = this.#sessions.get(session);
-    if (streams !== undefined) this.#sessions.set(session, streams + change);
   }
 
   #open(): void {
@@ -91,43 +90,81 @@ export class H2Upstream implements Upstream {
     });
   }
 
-  /** A session is of use once the backend has said how many streams it takes. */
+  /** A connection is of use once the backend has said how many streams it takes. */
   #greet(socket: Socket): void {
-    const session = connectSession("http://backend.invalid", {
-      createConnection: () => socket,
-      settings: { enablePush: false, initialWindowSize: WINDOW_BYTES },
-      maxHeaderListPairs: this.#limits.headerCount,
-    });
-    const limit = setTimeout(() => session.destroy(), this.#limits.connectTimeoutMs || SESSION_IDLE_MS);
-    let greeted = false;
-    session.on("error", ignore);
-    session.once("remoteSettings", () => {
-      greeted = true;
-      clearTimeout(limit);
-      session.setLocalWindowSize(WINDOW_BYTES * 4);
-      session.setTimeout(SESSION_IDLE_MS, () => {
-        if ((this.#sessions.get(session) ?? 0) === 0) session.close();
-      });
-      this.#sessions.set(session, 0);
-      this.#opening = false;
-      this.#serveWaiting();
-    });
-    session.on("goaway", () => this.#sessions.delete(session));
-    session.once("close", () => {
-      clearTimeout(limit);
-      this.#sessions.delete(session);
-      if (!greeted) this.#onOpenFailed("the backend does not speak HTTP/2");
+    let ready = false;
+    const connection = new Backend(socket, this.#limits, {
+      deadlines: this.#deadlines,
+      onReady: () => {
+        if (!ready) this.#connections.add(connection);
+        ready = true;
+        this.#opening = false;
+        this.#serveWaiting();
+      },
+      onRoom: () => {
+        if (this.#waiting.length > 0) this.#serveWaiting();
+      },
+      onGone: () => {
+        this.#connections.delete(connection);
+        if (!ready) this.#onOpenFailed("the backend does not speak HTTP/2");
+        else if (this.#waiting.length > 0) this.#serveWaiting();
+      },
     });
   }
 
-  /** Those that wait are served by the sessions that are there; without any they have nothing to wait for. */
+  /** Those that wait are served by the connections that are there; without any they have nothing to wait for. */
   #onOpenFailed(message: string): void {
     this.#opening = false;
-    if (this.#sessions.size > 0) return;
+    if (this.#connections.size > 0) return;
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const call of waiting) call.fail("connect", message);
   }
 }
 
-function ignore(): void {}
+/** One connection to the backend, and how long it may be of no use. */
+class Backend implements Timed {
+  readonly session: ClientSession;
+  deadline: number = Number.POSITIVE_INFINITY;
+  readonly #deadlines: Deadlines;
+
+  constructor(
+    socket: Socket,
+    limits: Limits,
+    { deadlines, onReady, onRoom, onGone }: ClientSessionEvents & { readonly deadlines: Deadlines },
+  ) {
+    this.#deadlines = deadlines;
+    deadlines.add(this);
+    this.deadline = deadlines.after(limits.connectTimeoutMs || IDLE_MS);
+    const wire = new SocketWire(socket);
+    this.session = new ClientSession(wire, limits, {
+      onReady: () => {
+        this.#rest();
+        onReady();
+      },
+      onRoom: () => {
+        if (this.session.openStreams === 0) this.#rest();
+        onRoom();
+      },
+      onGone: () => {
+        deadlines.delete(this);
+        onGone();
+      },
+    });
+    wire.attach(this.session);
+  }
+
+  start(call: H2Call): void {
+    this.deadline = Number.POSITIVE_INFINITY;
+    call.start(this.session);
+  }
+
+  onDeadline(): void {
+    if (!this.session.greeted) this.session.destroy();
+    else if (this.session.openStreams === 0) this.session.leave();
+  }
+
+  #rest(): void {
+    this.deadline = this.#deadlines.after(IDLE_MS);
+  }
+}
