@@ -27,8 +27,8 @@ export class RequestBody {
     source.on("data", (chunk: Buffer) => this.#onData(chunk));
     source.pause();
     source.once("end", () => this.#onEnd());
-    source.once("error", (error: Error) => this.#fail(error));
-    source.once("close", () => this.#fail(new Error("the client left before its body was complete")));
+    source.once("error", (error: Error) => this.#fail(error.message));
+    source.once("close", () => this.#fail("the client left before its body was complete"));
   }
 
   /** Nothing of the body is lost yet: another attempt can have all of it. */
@@ -68,7 +68,7 @@ export class RequestBody {
   /** Nobody wants any more of it; what still comes is dropped. */
   close(): void {
     this.#kept = undefined;
-    this.#fail(new Error("the body is not wanted any more"));
+    this.#fail("the body is not wanted any more");
   }
 
   /** No retry will ask for the beginning again. */
@@ -131,9 +131,10 @@ export class RequestBody {
     this.close();
   }
 
-  #fail(error: Error): void {
+  #fail(message: string): void {
     if (this.#ended || this.#failure !== undefined) return;
     this.#disarmIdle();
+    const error = new Error(message);
     this.#failure = error;
     const reader = this.#reader;
     this.#reader = undefined;
