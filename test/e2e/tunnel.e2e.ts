@@ -213,18 +213,15 @@ describe("a Gateway whose parameters choose a tunnel", () => {
   test("with a GRPCRoute is led to the pod's port for HTTP/2, without another pod", async () => {
     const pods = (): Promise<string> => ok(cluster.bed.kubectl(["-n", "infra", "get", "pods", "-o", "name"]));
     const before = await pods();
-    const grpc = {
-      ...httpRoute({ ...TEAM_A, name: "grpc" }, { parentRefs: [parentSet(TEAM_A)] }),
-      kind: "GRPCRoute",
-    };
-    const matches = [{ method: { service: "echo.Echo" } }];
-    const rules = [{ matches, backendRefs: [{ name: "echo", port: 8080 }] }];
-    await cluster.apply({ ...grpc, spec: { parentRefs: [parentSet(TEAM_A)], rules } });
+    const place: Place = { namespace: "team-a", name: "grpc" };
+    const rules = [{ backendRefs: [{ name: "echo", port: 8080 }] }];
+    const grpc = { ...httpRoute(place, { parentRefs: [parentSet(place)], rules }), kind: "GRPCRoute" };
+    await cluster.apply(listenerSet(place, EDGE, [http("grpc", "g.example.com")]), grpc);
     await eventually(async () => {
       expect((await cloudflare.named("mergeway.infra.edge"))?.services).toEqual(["https://127.0.0.1:8081"]);
     });
     await eventually(async () => expect(await answerOf("a.example.com")).toBe("team-a"));
-    await cluster.remove(grpc);
+    await cluster.remove(grpc, set(place));
     await eventually(async () => {
       expect((await cloudflare.named("mergeway.infra.edge"))?.services).toEqual(["http://127.0.0.1:8080"]);
     });
