@@ -18,6 +18,11 @@ import { PatternIndex } from "./pattern-index.ts";
 import { RequestFacts, type RequestView } from "./request.ts";
 import { firstRule } from "./rule-index.ts";
 
+export interface Match {
+  readonly host: HostItem;
+  readonly rule: Rule;
+}
+
 export type Admission = { readonly listener: ListenerItem } | { readonly status: 404 | 421 };
 
 /** Listeners that point to one port. */
@@ -98,17 +103,23 @@ export class RoutingTable {
     return best.id === connection ? { listener: best } : MISDIRECTED;
   }
 
-  matchRule(listener: ItemId, authority: string, request: RequestView): Rule | undefined {
-    const hosts = this.#ofListener(listener);
+  /** Of a listener that was just found. */
+  match(listener: ListenerItem, authority: string, request: RequestView): Match | undefined {
+    const hosts = this.#hosts.get(listener.id);
     let host = hosts?.find(hostnameOf(authority));
     if (hosts === undefined || host === undefined) return undefined;
     const facts = new RequestFacts(request);
     while (host !== undefined) {
       const rule = firstRule(host, facts);
-      if (rule !== undefined) return rule;
+      if (rule !== undefined) return { host, rule };
       host = hosts.wider(host.hostname);
     }
     return undefined;
+  }
+
+  matchRule(listener: ItemId, authority: string, request: RequestView): Rule | undefined {
+    const item = this.get("listener", listener);
+    return item === undefined ? undefined : this.match(item, authority, request)?.rule;
   }
 
   /** TLS by SNI; TCP and UDP have one host, the empty pattern, and no name. */

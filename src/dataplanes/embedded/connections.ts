@@ -6,6 +6,8 @@ export class Connection {
   readonly socket: Socket;
   readonly port: PortItem;
   readonly client: string;
+  /** The port's number, as a header says it. */
+  readonly portText: string;
   /** Chosen by SNI at the handshake; undefined on cleartext ports, where every request chooses anew. */
   readonly listener: ItemId | undefined;
   /** Requests in flight; an upgraded connection counts as one for as long as it lasts. */
@@ -16,6 +18,7 @@ export class Connection {
   constructor(socket: Socket, port: PortItem, listener?: ItemId) {
     this.socket = socket;
     this.port = port;
+    this.portText = String(port.port);
     this.listener = listener;
     this.client = withoutMappedPrefix(socket.remoteAddress ?? "");
   }

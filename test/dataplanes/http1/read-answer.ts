@@ -60,7 +60,7 @@ export function readAnswer(
   let malformed = false;
   let excess = 0;
   for (const piece of pieces) {
-    const at = malformed ? piece.length : parser.read(piece, 0);
+    const at: number = malformed ? piece.length : parser.read(piece, 0);
     malformed ||= at < 0;
     if (!malformed) excess += piece.length - at;
   }

@@ -2,7 +2,7 @@ import type { TrustedFront } from "../options.ts";
 import type { HeaderFields } from "./header-fields.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 
-const vouching: ReadonlySet<string> = new Set([
+export const vouching: ReadonlySet<string> = new Set([
   "forwarded",
   "x-forwarded-for",
   "x-forwarded-host",
@@ -11,9 +11,14 @@ const vouching: ReadonlySet<string> = new Set([
   "x-real-ip",
 ]);
 
+/** Proxies in front whose words stay. */
+export function areTrusted(hops: TrustedFront): boolean {
+  return typeof hops === "number" && hops > 0;
+}
+
 /**
- * Tells the backend who asked and how. Without trusted proxies in front, whatever the client says about this is replaced; with them, their
- * words stay and the peer's address is appended. A connector on this machine speaks for the visitor, and for nobody else.
+ * Tells the backend who asked and how. Without trusted proxies in front, whatever the client says about this has been taken away and is replaced; with
+ * them, their words stay and the peer's address is appended. A connector on this machine speaks for the visitor, and for nobody else.
  */
 export function addForwardedHeaders(
   headers: HeaderFields,
@@ -21,28 +26,26 @@ export function addForwardedHeaders(
   trustedHops: TrustedFront,
 ): void {
   const { connection } = request.exchange;
-  const { visitor } = request;
-  if (visitor !== undefined) {
-    headers.removeAll((name) => vouching.has(name));
-    headers.set("x-forwarded-for", visitor.address);
-    headers.set("x-forwarded-proto", visitor.scheme);
-    headers.set("x-forwarded-host", request.authority);
-    headers.set("x-forwarded-port", visitor.scheme === "http" ? "80" : "443");
-    headers.set("x-request-id", request.requestId);
-    return;
+  const { visitor, authority } = request;
+  const scheme = visitor?.scheme ?? (connection.secure ? "https" : "http");
+  if (areTrusted(trustedHops)) {
+    const before = headers.get("x-forwarded-for");
+    headers.set(
+      "x-forwarded-for",
+      before === undefined ? connection.client : `${before}, ${connection.client}`,
+    );
+    if (!headers.has("x-forwarded-proto")) headers.add("x-forwarded-proto", scheme);
+    if (!headers.has("x-forwarded-host")) headers.add("x-forwarded-host", authority);
+    if (!headers.has("x-forwarded-port")) headers.add("x-forwarded-port", connection.portText);
+  } else {
+    headers.add("x-forwarded-for", visitor?.address ?? connection.client);
+    headers.add("x-forwarded-proto", scheme);
+    headers.add("x-forwarded-host", authority);
+    headers.add("x-forwarded-port", visitor === undefined ? connection.portText : portOf(visitor.scheme));
   }
-  const trusted = typeof trustedHops === "number" && trustedHops > 0;
-  const before = trusted ? headers.get("x-forwarded-for") : undefined;
-  if (!trusted) headers.removeAll((name) => vouching.has(name));
-  headers.set(
-    "x-forwarded-for",
-    before === undefined ? connection.client : `${before}, ${connection.client}`,
-  );
-  const setUnlessTrusted = (name: string, value: string): void => {
-    if (!trusted || !headers.has(name)) headers.set(name, value);
-  };
-  setUnlessTrusted("x-forwarded-proto", connection.secure ? "https" : "http");
-  setUnlessTrusted("x-forwarded-host", request.authority);
-  setUnlessTrusted("x-forwarded-port", String(connection.port.port));
   headers.set("x-request-id", request.requestId);
+}
+
+function portOf(scheme: "http" | "https"): string {
+  return scheme === "http" ? "80" : "443";
 }

@@ -157,7 +157,7 @@ export class Forwarding implements UpstreamHandler {
     const endpoint = this.#endpoints[this.#tries % this.#endpoints.length];
     if (endpoint === undefined || this.#over) return;
     this.#tries++;
-    request.endpoint = `${endpoint.address}:${endpoint.port}`;
+    request.endpoint = endpoint;
     const upstream = this.#serving.upstreams.to(backend, endpoint, head.protocol);
     const { backendRequestMs } = action.timeouts;
     if (backendRequestMs !== undefined && backendRequestMs > 0) {
@@ -165,10 +165,14 @@ export class Forwarding implements UpstreamHandler {
     }
     const call = upstream.send(
       {
-        ...head,
+        method: head.method,
+        path: head.path,
         scheme: backend.tls === undefined ? "http" : "https",
+        authority: head.authority,
+        headers: head.headers,
         body: body?.open(),
-        trailers: () => cleanTrailers(request.exchange.trailers()),
+        trailers: body === undefined ? noTrailers : () => cleanTrailers(request.exchange.trailers()),
+        websocket: head.websocket,
       },
       this,
     );
@@ -234,6 +238,10 @@ export class Forwarding implements UpstreamHandler {
     clearTimeout(this.#backoffTimer);
     clearTimeout(this.#stallTimer);
   }
+}
+
+function noTrailers(): undefined {
+  return undefined;
 }
 
 function mayHaveBody(method: string, status: number): boolean {

@@ -1,19 +1,9 @@
-/** Header fields in their order, as alternating names (lower case) and values: the form that node:http reads and writes fastest. */
+/** Header fields in their order, as alternating names (lower case) and values: the form that is read and written fastest. */
 export class HeaderFields {
-  #fields: string[];
+  readonly #fields: string[];
 
   constructor(fields: string[] = []) {
     this.#fields = fields;
-  }
-
-  /** From names in any case. */
-  static fromRaw(raw: readonly string[]): HeaderFields {
-    const fields = new Array<string>(raw.length);
-    for (let at = 0; at + 1 < raw.length; at += 2) {
-      fields[at] = (raw[at] as string).toLowerCase();
-      fields[at + 1] = raw[at + 1] as string;
-    }
-    return new HeaderFields(fields);
   }
 
   get flat(): readonly string[] {
@@ -54,16 +44,32 @@ export class HeaderFields {
   }
 
   remove(name: string): void {
-    if (this.has(name)) this.removeAll((candidate) => candidate === name);
+    const fields = this.#fields;
+    let kept = 0;
+    for (let at = 0; at < fields.length; at += 2) {
+      if (fields[at] !== name) kept = move(fields, at, kept);
+    }
+    fields.length = kept;
   }
 
   removeAll(unwanted: (name: string) => boolean): void {
-    const kept: string[] = [];
-    for (let at = 0; at < this.#fields.length; at += 2) {
-      const name = this.#fields[at] as string;
-      if (!unwanted(name)) kept.push(name, this.#fields[at + 1] as string);
+    const fields = this.#fields;
+    let kept = 0;
+    for (let at = 0; at < fields.length; at += 2) {
+      if (!unwanted(fields[at] as string)) kept = move(fields, at, kept);
     }
-    this.#fields = kept;
+    fields.length = kept;
+  }
+
+  /** A copy. */
+  without(unwanted: ReadonlySet<string>): HeaderFields {
+    const fields = this.#fields;
+    const kept: string[] = [];
+    for (let at = 0; at < fields.length; at += 2) {
+      const name = fields[at] as string;
+      if (!unwanted.has(name)) kept.push(name, fields[at + 1] as string);
+    }
+    return new HeaderFields(kept);
   }
 
   *[Symbol.iterator](): Generator<readonly [string, string], void, undefined> {
@@ -71,18 +77,13 @@ export class HeaderFields {
       yield [this.#fields[at] as string, this.#fields[at + 1] as string];
     }
   }
+}
 
-  /** The form that node:http2 takes: repeated fields as lists. */
-  toObject(): Record<string, string | string[]> {
-    const object: Record<string, string | string[]> = Object.create(null);
-    for (let at = 0; at < this.#fields.length; at += 2) {
-      const name = this.#fields[at] as string;
-      const value = this.#fields[at + 1] as string;
-      const had = object[name];
-      if (had === undefined) object[name] = value;
-      else if (typeof had === "string") object[name] = [had, value];
-      else had.push(value);
-    }
-    return object;
+/** One field to an earlier place; gives the place behind it. */
+function move(fields: string[], from: number, to: number): number {
+  if (from !== to) {
+    fields[to] = fields[from] as string;
+    fields[to + 1] = fields[from + 1] as string;
   }
+  return to + 2;
 }

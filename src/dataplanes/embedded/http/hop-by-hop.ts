@@ -4,7 +4,7 @@ import type { HeaderFields } from "./header-fields.ts";
  * Fields that belong to one connection and never pass a proxy (RFC 9110 7.6.1), and those that `Connection` names.
  * `te: trailers` is the one exception, which gRPC needs: a caller puts it back where the next hop is HTTP/2.
  */
-const hopByHop: ReadonlySet<string> = new Set([
+export const hopByHop: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
   "proxy-authenticate",
@@ -28,12 +28,19 @@ const endToEnd: ReadonlySet<string> = new Set([
 
 export function removeHopByHop(headers: HeaderFields): void {
   const named = headers.get("connection");
-  if (named === undefined || /^(?:keep-alive|close)$/i.test(named)) {
-    headers.removeAll((name) => hopByHop.has(name));
-    return;
-  }
-  const listed = new Set(named.split(",").map((name) => name.trim().toLowerCase()));
-  headers.removeAll((name) => hopByHop.has(name) || (listed.has(name) && !isProtected(name)));
+  headers.removeAll(isHopByHop);
+  removeNamed(headers, named);
+}
+
+/** What `Connection` names belongs to the connection as well. */
+export function removeNamed(headers: HeaderFields, connection: string | undefined): void {
+  if (connection === undefined || /^(?:keep-alive|close)$/i.test(connection)) return;
+  const listed = new Set(connection.split(",").map((name) => name.trim().toLowerCase()));
+  headers.removeAll((name) => listed.has(name) && !isProtected(name));
+}
+
+function isHopByHop(name: string): boolean {
+  return hopByHop.has(name);
 }
 
 function isProtected(name: string): boolean {

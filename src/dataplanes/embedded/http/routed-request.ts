@@ -1,5 +1,6 @@
 import { performance } from "node:perf_hooks";
 import type { RequestView } from "../../../matching/request.ts";
+import type { Endpoint } from "../../../plan/backend.ts";
 import type { ListenerItem } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
 import type { RequestRecord } from "../../request-record.ts";
@@ -20,9 +21,10 @@ export class RoutedRequest implements RequestView {
   readonly #started: number = performance.now();
   listener: ListenerItem | undefined;
   rule: Rule | undefined;
+  /** The plan's own pattern: a label that no client can invent. */
   hostname: string | undefined;
   backend: string | undefined;
-  endpoint: string | undefined;
+  endpoint: Endpoint | undefined;
   reason: string | undefined;
   bytesReceived = 0;
 
@@ -44,7 +46,7 @@ export class RoutedRequest implements RequestView {
   toRecord(): RequestRecord {
     const { exchange, listener, rule, hostname, backend, endpoint, reason } = this;
     const durationMs = performance.now() - this.#started;
-    return {
+    const record: { -readonly [Key in keyof RequestRecord]: RequestRecord[Key] } = {
       time: Date.now() - durationMs,
       client: this.visitor?.address ?? exchange.connection.client,
       protocol: exchange.protocol,
@@ -53,17 +55,18 @@ export class RoutedRequest implements RequestView {
       path: this.path,
       requestId: this.requestId,
       port: exchange.connection.port.port,
-      ...(listener === undefined ? {} : { listener: listener.id }),
-      ...(hostname === undefined ? {} : { hostname }),
-      ...(rule === undefined ? {} : { route: rule.origin }),
-      ...(backend === undefined ? {} : { backend }),
-      ...(endpoint === undefined ? {} : { endpoint }),
-      ...(reason === undefined ? {} : { reason }),
       status: exchange.status,
       bytesReceived: this.bytesReceived,
       bytesSent: exchange.bytesSent,
       durationMs,
     };
+    if (listener !== undefined) record.listener = listener.id;
+    if (hostname !== undefined) record.hostname = hostname;
+    if (rule !== undefined) record.route = rule.origin;
+    if (backend !== undefined) record.backend = backend;
+    if (endpoint !== undefined) record.endpoint = `${endpoint.address}:${endpoint.port}`;
+    if (reason !== undefined) record.reason = reason;
+    return record;
   }
 }
 

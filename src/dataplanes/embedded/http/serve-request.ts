@@ -78,6 +78,7 @@ function admit(serving: Serving, request: RoutedRequest): boolean {
   const mixed = "listener" in admission && (admission.listener.protocol === "HTTPS") !== connection.secure;
   if ("listener" in admission && !mixed) {
     request.listener = admission.listener;
+    request.hostname = admission.listener.hostname;
     return true;
   }
   if ("status" in admission && admission.status === 421) {
@@ -90,13 +91,15 @@ function admit(serving: Serving, request: RoutedRequest): boolean {
 }
 
 function match(serving: Serving, request: RoutedRequest): boolean {
-  const listener = request.listener?.id ?? "";
-  const rule = serving.table.matchRule(listener, request.authority, request);
-  if (rule === undefined) {
+  const { listener } = request;
+  const found =
+    listener === undefined ? undefined : serving.table.match(listener, request.authority, request);
+  if (found === undefined) {
     replyLocally(request, 404, { reason: "NoRoute", message: "no route for this request" });
     return false;
   }
-  request.rule = rule;
+  request.rule = found.rule;
+  request.hostname = found.host.hostname;
   return true;
 }
 
@@ -111,21 +114,7 @@ function act(serving: Serving, request: RoutedRequest): void {
 
 function finish(serving: Serving, request: RoutedRequest): void {
   request.exchange.connection.requestEnded();
-  if (serving.onRequestEnd === undefined) return;
-  request.hostname = hostnamePattern(serving, request);
-  serving.onRequestEnd(request.toRecord());
-}
-
-/** The plan's own pattern: a label that no client can invent. */
-function hostnamePattern(serving: Serving, request: RoutedRequest): string | undefined {
-  const { listener, rule, authority } = request;
-  if (listener === undefined) return undefined;
-  if (rule !== undefined) {
-    for (const host of serving.table.hostsFor(listener.id, authority)) {
-      if (host.rules.includes(rule)) return host.hostname;
-    }
-  }
-  return listener.hostname;
+  serving.onRequestEnd?.(request.toRecord());
 }
 
 function refuse(request: RoutedRequest, { status, message }: Refusal): void {

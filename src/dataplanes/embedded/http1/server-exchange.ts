@@ -60,7 +60,7 @@ export class ServerExchange implements Exchange {
   #pending = "";
   #queued = false;
   #onDrain: (() => void) | undefined;
-  #onClose: (() => void)[] | undefined = [];
+  #onClose: (() => void) | undefined;
 
   constructor(parts: ExchangeParts) {
     const { request, body, websocket } = parts;
@@ -176,7 +176,14 @@ export class ServerExchange implements Exchange {
   }
 
   onClose(handler: () => void): void {
-    this.#onClose?.push(handler);
+    const before = this.#onClose;
+    if (before === undefined) this.#onClose = handler;
+    else {
+      this.#onClose = () => {
+        before();
+        handler();
+      };
+    }
   }
 
   flush(): boolean {
@@ -197,9 +204,9 @@ export class ServerExchange implements Exchange {
   closed(): void {
     this.#ended = true;
     this.#pending = "";
-    const handlers = this.#onClose;
+    const handler = this.#onClose;
     this.#onClose = undefined;
-    for (const handler of handlers ?? []) handler();
+    handler?.();
   }
 
   #flushSoon(): void {

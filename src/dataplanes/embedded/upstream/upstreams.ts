@@ -23,6 +23,8 @@ interface Pools {
   readonly tls: BackendTls | undefined;
   readonly clientCertificate: CertificateItem | undefined;
   readonly byEndpoint: Map<string, Pool>;
+  /** The same pools, found without putting a key together; forgotten with every change. */
+  readonly known: { readonly h1: Map<Endpoint, Pool>; readonly h2: Map<Endpoint, Pool> };
   /** Where the round begins for the next request. */
   next: number;
 }
@@ -72,8 +74,13 @@ export class Upstreams {
 
   to(backend: BackendItem, endpoint: Endpoint, protocol: "h1" | "h2"): Upstream {
     const pools = this.#poolsOf(backend);
+    const pool = pools.known[protocol].get(endpoint) ?? this.#open(pools, endpoint, protocol);
+    pool.lastUsed = Date.now();
+    return pool.upstream;
+  }
+
+  #open(pools: Pools, endpoint: Endpoint, protocol: "h1" | "h2"): Pool {
     const key = `${protocol} ${keyOf(endpoint)}`;
-    const now = Date.now();
     let pool = pools.byEndpoint.get(key);
     if (pool === undefined) {
       const tls = pools.tls === undefined ? undefined : backendTlsOptions(pools.tls, pools.clientCertificate);
@@ -82,11 +89,11 @@ export class Upstreams {
         protocol === "h1"
           ? new H1Upstream(connector, this.#limits, this.#deadlines)
           : new H2Upstream(connector, this.#limits, this.#deadlines);
-      pool = { upstream, lastUsed: now };
+      pool = { upstream, lastUsed: 0 };
       pools.byEndpoint.set(key, pool);
     }
-    pool.lastUsed = now;
-    return pool.upstream;
+    pools.known[protocol].set(endpoint, pool);
+    return pool;
   }
 
   /** Nobody waits for an answer any more; what is left are copies sent to mirrors. */
@@ -113,6 +120,7 @@ export class Upstreams {
       tls: backend.tls,
       clientCertificate,
       byEndpoint: new Map(),
+      known: { h1: new Map(), h2: new Map() },
       next: Math.floor(Math.random() * 1024),
     };
     this.#pools.set(backend.id, fresh);
@@ -128,6 +136,8 @@ export class Upstreams {
   #drop(id: ItemId, unwanted: (key: string, pool: Pool) => boolean): void {
     const pools = this.#pools.get(id);
     if (pools === undefined) return;
+    pools.known.h1.clear();
+    pools.known.h2.clear();
     for (const [key, pool] of pools.byEndpoint) {
       if (!unwanted(key, pool)) continue;
       pools.byEndpoint.delete(key);
