@@ -8,7 +8,8 @@ import type { ValidationRule } from "./schema.ts";
  * CEL rules of CustomResourceDefinitions, with the functions of Kubernetes that the library does not have.
  *
  * Integers stay JavaScript numbers, which the library takes for CEL doubles: the rules of the Gateway API only
- * compare them, and CEL compares int and double by value.
+ * compare them, and CEL compares int and double by value. A field that may be of either type is given as what it is, because its
+ * rules ask for the type.
  */
 
 type Verdict = "holds" | "broken" | "undecidable";

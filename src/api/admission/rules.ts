@@ -9,8 +9,10 @@ export function compileRules(schema: Schema): Check | undefined {
     .filter((rule) => !isTransitionRule(rule))
     .map((rule) => ({ ...rule, run: compileRule(rule), below: pathBelow(rule.fieldPath) }));
   if (rules.length === 0) return undefined;
+  const asksForType = schema["x-kubernetes-int-or-string"] === true;
   return (value, pass) => {
-    const self = pass.awkwardKeys ? asMaps(value) : value;
+    const plain = asksForType && typeof value === "number" ? BigInt(value) : value;
+    const self = pass.awkwardKeys ? asMaps(plain) : plain;
     for (const { run, message, rule, reason, below } of rules) {
       const verdict = run(self);
       if (verdict === "holds") continue;
