@@ -8,7 +8,8 @@ import { PlanServer } from "../dataplanes/remote/plan-server.ts";
 import { TOKEN_AUDIENCE } from "../dataplanes/remote/protocol.ts";
 import { Engine } from "../engine/engine.ts";
 import type { EngineSettings } from "../engine/settings.ts";
-import { ensureAuthority, issueServing, type KeyPair, needsRenewal, tokenFor } from "../infra/authority.ts";
+import { ensureAuthority, tokenFor } from "../infra/authority.ts";
+import { GatewayNames } from "../infra/gateway-names.ts";
 import { RESERVED_PORTS } from "../infra/names.ts";
 import { InfrastructureReconciler } from "../infra/reconciler.ts";
 import { createKubernetesClient, type KubernetesClient } from "../kubernetes/client.ts";
@@ -28,6 +29,7 @@ import { openHealthServer } from "./health.ts";
 import type { ControllerMetrics } from "./metrics.ts";
 import { PodIdentity } from "./pod-identity.ts";
 import { RefusalLog } from "./refusal-log.ts";
+import { ServingCertificate } from "./serving-certificate.ts";
 import { makeTunnels } from "./tunnels/make-tunnels.ts";
 
 export interface ControllerOptions {
@@ -59,7 +61,6 @@ export interface ControllerOptions {
 }
 
 const NOTHING_KNOWN: InstalledApi = { bundleVersions: [], isKnown: false };
-const RENEWAL_CHECK_MS = 24 * 60 * 60 * 1000;
 
 export async function runController(options: ControllerOptions, signal: AbortSignal): Promise<void> {
   const { observer, controllerName, metrics } = options;
@@ -74,13 +75,15 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   const health = await openHealthServer(options.healthAddress, () => state.synced);
   const exposition = await metrics.serve(options.metricsAddress);
   const authority = await ensureAuthority(new AuthoritySecret(client, options.namespace));
-  const serving = await servingPair(authority, options.streamService);
-  const identity = new PodIdentity(client, TOKEN_AUDIENCE, (key) => flow.resources.get(key));
+  const serving = new ServingCertificate(authority, options.streamService);
+  const { certificate, key } = await serving.issue();
+  const names: GatewayNames = new GatewayNames((key) => flow.resources.get(key));
+  const identity = new PodIdentity(client, TOKEN_AUDIENCE, (key) => names.find(key));
   const refusals = new RefusalLog();
   const planServer = new PlanServer({
     features,
-    certificate: serving.certificate,
-    key: serving.key,
+    certificate,
+    key,
     address: options.stream.address,
     port: options.stream.port,
     authorize: (token, claim) => identity.mayServe(token, claim),
@@ -110,7 +113,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
     observer,
   });
   const tunnels = makeTunnels(options, client, {
-    find: (key) => flow.resources.get(key),
+    find: (key) => names.find(key),
     recorder,
     onChange: (gateway) => infrastructure.noticeTunnel(gateway),
   });
@@ -133,7 +136,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
       tokenAudience: TOKEN_AUDIENCE,
       drainToken: (uid) => tokenFor(authority, `drain ${uid}`),
     }),
-    find: (key) => flow.resources.get(key),
+    find: (key) => names.find(key),
     tunnels,
     onFact: (gateway, fact) => flow.learnAddresses(gateway, fact),
     onProblem: (gateway, problem) => {
@@ -148,6 +151,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   });
   flow.connect(infrastructure);
   await planServer.listen();
+  serving.keepRenewed((pair) => planServer.renew(pair), observer.log);
   const { promise: synced, resolve: markSynced } = Promise.withResolvers<void>();
   const source = new KubernetesSource({
     client,
@@ -161,6 +165,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   });
   const watching = source.run((changes, since) => {
     writer.observe(changes);
+    for (const { key, resource } of changes) names.notice(key, resource);
     for (const { key, resource } of changes) tunnels.notice(key, resource);
     flow.take(changes, state.synced ? since : undefined);
     if (changes.some(({ key }) => key.startsWith("GatewayParameters/"))) writer.reconsiderClasses();
@@ -219,14 +224,4 @@ async function whileLeading(
     },
     signal,
   );
-}
-
-/** A controller that runs for months restarts before its certificate ends: the kubelet starts it again with a new one. */
-async function servingPair(authority: KeyPair, service: string): Promise<KeyPair> {
-  const host = service.slice(0, service.lastIndexOf(":"));
-  const pair = await issueServing(authority, [host]);
-  setInterval(() => {
-    if (needsRenewal(pair)) process.kill(process.pid, "SIGTERM");
-  }, RENEWAL_CHECK_MS).unref();
-  return pair;
 }

@@ -21,8 +21,17 @@ export const RESERVED_PORTS: { readonly from: number; readonly to: number } = { 
 /** Service names and label values are DNS labels. */
 const MAX_LABEL = 63;
 
-export function infrastructureName(gateway: Gateway): string {
-  return bounded(`${gateway.metadata.name}-${gateway.spec.gatewayClassName}`.replaceAll(".", "-"));
+/** A Gateway that shares its plain name with another one, and has therefore been given a name of its own (gateway-names.ts). */
+export interface NamedGateway extends Gateway {
+  readonly infrastructureName?: string;
+}
+
+export function infrastructureName(gateway: NamedGateway): string {
+  return gateway.infrastructureName ?? plainName(gateway);
+}
+
+export function plainName({ metadata, spec }: Gateway): string {
+  return bounded(`${metadata.name}-${spec.gatewayClassName}`.replaceAll(".", "-"));
 }
 
 export function infrastructureLabels(gateway: Gateway): Readonly<Record<string, string>> {

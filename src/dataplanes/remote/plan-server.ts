@@ -121,6 +121,11 @@ export class PlanServer implements DataPlane {
     });
   }
 
+  /** Proves itself by another certificate from now on; streams that are open stay so. */
+  renew({ certificate, key }: Pick<PlanServerOptions, "certificate" | "key">): void {
+    this.#server.setSecureContext({ cert: certificate, key, minVersion: "TLSv1.3" });
+  }
+
   apply({ upserts, removes }: PlanDelta): void {
     const changed = new Map<string, ItemId[]>();
     const note = (gateway: string, id: ItemId): void => {
