@@ -1,11 +1,22 @@
 /** Changes that once ended in a wrong state, each as small as it goes. */
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { EnvoyDataPlane } from "../../src/dataplanes/envoy/envoy-data-plane.ts";
 import type { PlanItem } from "../../src/plan/plan.ts";
 import { authority, issue } from "./certificates.ts";
 import { createEnvoy } from "./envoy-plane.ts";
 import { ask, Backends } from "./http-peers.ts";
-import { backend, certificate, forwardTo, host, listener, port, rule, secure } from "./plan-builder.ts";
+import {
+  backend,
+  certificate,
+  forwardTo,
+  gateway,
+  host,
+  listener,
+  port,
+  rule,
+  secure,
+} from "./plan-builder.ts";
 import { PlaneUnderTest } from "./plane-under-test.ts";
 
 const ca = authority();
@@ -78,5 +89,41 @@ describe("changes on one Envoy", () => {
     await plane.apply({ upserts: [], removes: ["wild", "host-wild-*.w.example"] });
     await expect(ask(plane.at(443), over("a.w.example"))).rejects.toThrow();
     expect((await ask(plane.at(443), over("other.example"))).status).toBe(404);
+  });
+
+  test("what Envoy counts does not grow with tenants, their certificates or their backends", async () => {
+    let envoy: EnvoyDataPlane | undefined;
+    const tenants = async (from: number, to: number): Promise<readonly PlanItem[]> => {
+      const items: PlanItem[] = [];
+      for (let at = from; at < to; at++) {
+        const pair = certificate(`c-${at}`, issue(ca, [`t${at}.example`]));
+        const own = secure(`t-${at}`, https, `t${at}.example`, [pair]);
+        items.push(pair, own, host(own, own.hostname, [rule({ action: forwardTo(`b-${at}`) })]));
+        items.push(backend(`b-${at}`, [await backends.echo(`b-${at}`)]));
+      }
+      return items;
+    };
+    const useAndCount = async (tenantsNow: number): Promise<number> => {
+      for (let at = 0; at < tenantsNow; at++) {
+        const name = `t${at}.example`;
+        expect(
+          (await ask(plane.at(443), { host: name, tls: { ca: ca.cert, servername: name } })).status,
+        ).toBe(200);
+      }
+      const stats = (await envoy?.process(gateway)?.admin("GET", "/stats")) ?? "";
+      expect(stats).toContain("http.https.downstream_rq_total");
+      return stats.split("\n").length;
+    };
+    const plane = await PlaneUnderTest.start(
+      (options) => {
+        envoy = createEnvoy(options);
+        return envoy;
+      },
+      [https, ...(await tenants(0, 3))],
+    );
+    open.push(plane);
+    const few = await useAndCount(3);
+    await plane.apply({ upserts: await tenants(3, 13), removes: [] });
+    expect((await useAndCount(13)) - few).toBeLessThan(10);
   });
 });

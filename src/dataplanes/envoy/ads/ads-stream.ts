@@ -2,8 +2,8 @@
  * One Envoy, on one aggregated delta stream.
  *
  * - Changes are marked by name and looked up when they are sent: whatever changes again before that costs nothing more.
- * - One resource per response, so that a refusal concerns that resource alone. The exception is the first answer for scopes: a listener
- *   opens when it comes, and must know all tenants then. If it is refused, its scopes follow one by one.
+ * - One resource per response, so that a refusal concerns that resource alone. The exception is the first answer for scopes: ports open when
+ *   all have been taken, so it comes in larger parts. If one is refused, its scopes follow one by one.
  * - Nothing is sent before what it needs has been answered for; removals go the other way round. Neither waits for ever.
  * - At most so many responses are unanswered, and none is written while the socket is full.
  */
@@ -240,7 +240,9 @@ export class AdsStream implements StoreWatcher {
       const incomplete = all.some((resource) => this.#missing(resource) !== undefined);
       if (this.#putsOff("greeting", incomplete)) return false;
       for (const { name } of all) subscription.dirty.delete(name);
-      this.#send(subscription, all, []);
+      // In parts, since what Envoy needs to read a message it does not give back.
+      for (let at = 0; at === 0 || at < all.length; at += GREETING_PART)
+        this.#send(subscription, all.slice(at, at + GREETING_PART), []);
     } else if (subscription.dirty.size === 0) this.#send(subscription, [], []);
     subscription.greeting = false;
     return true;
@@ -391,6 +393,8 @@ export class AdsStream implements StoreWatcher {
 }
 
 const RETRY_MS = 100;
+/** Scopes in one response. */
+const GREETING_PART = 32;
 
 function keyOf({ kind, name }: Reference): string {
   return `${kind} ${name}`;

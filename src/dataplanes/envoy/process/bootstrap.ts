@@ -22,6 +22,14 @@ const runtime = {
   "re2.max_program_size.error_level": 100_000,
 };
 
+/** Whatever is counted per backend, host, secret or certificate grows with the tenants, and with names that clients make up; the sums say enough. */
+const perTenant = [
+  { prefix: "cluster." },
+  { prefix: "vhost." },
+  { prefix: "sds." },
+  { contains: ".ssl.certificate." },
+];
+
 export function bootstrap({ node, server, admin, maxConnections }: BootstrapOptions): object {
   return {
     node,
@@ -58,10 +66,7 @@ export function bootstrap({ node, server, admin, maxConnections }: BootstrapOpti
         },
       ],
     },
-    // Whatever is counted per backend grows with the tenants; the sums say enough.
-    stats_config: {
-      stats_matcher: { exclusion_list: { patterns: [{ prefix: "cluster." }, { prefix: "vhost." }] } },
-    },
+    stats_config: { stats_matcher: { exclusion_list: { patterns: perTenant } } },
     overload_manager: {
       resource_monitors: [
         {

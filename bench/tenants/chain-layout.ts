@@ -1,0 +1,162 @@
+/**
+ * The layout that others use, for comparison: a filter chain per hostname, with its certificate and a route configuration of its own. A
+ * new tenant is a new version of the listener; everything else is as small as it goes.
+ */
+
+import type { Resource } from "../../src/dataplanes/envoy/ads/resource.ts";
+import { backendCluster, backendEndpoints } from "../../src/dataplanes/envoy/compile/backend-cluster.ts";
+import { certificateName } from "../../src/dataplanes/envoy/compile/names.ts";
+import { ruleRoutes } from "../../src/dataplanes/envoy/compile/rule-routes.ts";
+import { adsSource, any, typeUrl } from "../../src/dataplanes/envoy/messages/core.ts";
+import { resourceMessage } from "../../src/dataplanes/envoy/messages/discovery.ts";
+import { downstreamTls, filterChain, tcpListener } from "../../src/dataplanes/envoy/messages/listener.ts";
+import { certificateSecret, tlsCertificate } from "../../src/dataplanes/envoy/messages/secret.ts";
+import {
+  flag,
+  type Message,
+  message,
+  nested,
+  nestedEach,
+  text,
+  texts,
+} from "../../src/dataplanes/envoy/wire/protobuf.ts";
+import type { HostItem, ListenerItem, PlanDelta, PlanItem, PortItem } from "../../src/plan/plan.ts";
+import type { PlainAds } from "./plain-ads.ts";
+
+const TYPES = {
+  cluster: "envoy.config.cluster.v3.Cluster",
+  endpoints: "envoy.config.endpoint.v3.ClusterLoadAssignment",
+  secret: "envoy.extensions.transport_sockets.tls.v3.Secret",
+  routes: "envoy.config.route.v3.RouteConfiguration",
+  listener: "envoy.config.listener.v3.Listener",
+} as const;
+
+export class ChainLayout {
+  readonly #ads: PlainAds;
+  readonly #port: number;
+  readonly #items: Map<string, PlanItem> = new Map();
+  /** Encoded once each, in the order of their coming. */
+  readonly #chains: Map<string, Message> = new Map();
+  #version = 0;
+
+  constructor(ads: PlainAds, port: number) {
+    this.#ads = ads;
+    this.#port = port;
+  }
+
+  apply({ upserts, removes }: PlanDelta): void {
+    for (const id of removes) this.#remove(id);
+    for (const item of upserts) this.#items.set(item.id, item);
+    for (const item of upserts) this.#upsert(item);
+    const chained = [
+      ...upserts,
+      ...removes.map((id) => ({ id, type: id.startsWith("listener:") ? "listener" : "" })),
+    ];
+    if (chained.some(({ type }) => type === "listener")) this.#sendListener();
+    this.#ads.flush();
+  }
+
+  #upsert(item: PlanItem): void {
+    switch (item.type) {
+      case "backend":
+        this.#send(TYPES.cluster, item.id, backendCluster(item, "plain", undefined));
+        this.#send(TYPES.endpoints, item.id, backendEndpoints(item));
+        return;
+      case "certificate": {
+        const name = certificateName(item.id);
+        const secret = certificateSecret(name, tlsCertificate(item.chain, item.key.reveal()));
+        this.#send(TYPES.secret, name, secret);
+        return;
+      }
+      case "listener":
+        if (item.protocol === "HTTPS") this.#chains.set(item.id, chainOf(item));
+        return;
+      case "host":
+        this.#send(TYPES.routes, item.listener, this.#routes(item));
+        return;
+      default:
+        return;
+    }
+  }
+
+  #remove(id: string): void {
+    const item = this.#items.get(id);
+    this.#items.delete(id);
+    this.#chains.delete(id);
+    if (item?.type === "certificate") this.#ads.delete(typeUrl(TYPES.secret), certificateName(id));
+    else if (item?.type === "host") this.#ads.delete(typeUrl(TYPES.routes), item.listener);
+    else if (item?.type === "backend") {
+      this.#ads.delete(typeUrl(TYPES.cluster), id);
+      this.#ads.delete(typeUrl(TYPES.endpoints), id);
+    }
+  }
+
+  #routes({ listener, hostname, rules }: HostItem): Message {
+    const { port } = this.#items.get(listener) as ListenerItem;
+    const routes = rules.flatMap((rule) =>
+      ruleRoutes(rule, {
+        port: this.#items.get(port) as PortItem,
+        scope: hostname,
+        hostname,
+        listener,
+        backend: (id) => {
+          const item = this.#items.get(id);
+          return item?.type === "backend" ? item : undefined;
+        },
+        uses: () => {},
+        dependsOn: () => {},
+      }),
+    );
+    return message(
+      text(1, listener),
+      nested(2, message(text(1, listener), texts(2, ["*"]), nestedEach(3, routes))),
+    );
+  }
+
+  #sendListener(): void {
+    const content = tcpListener({
+      name: "https",
+      address: "127.0.0.1",
+      port: this.#port,
+      chains: [...this.#chains.values()],
+      inspectsTls: true,
+    });
+    this.#send(TYPES.listener, "https", content);
+  }
+
+  #send(type: string, name: string, content: Message | Resource): void {
+    const encoded =
+      content instanceof Uint8Array
+        ? resourceMessage(name, String(++this.#version), any(type, content))
+        : content.encoded;
+    this.#ads.set(typeUrl(type), name, encoded);
+  }
+}
+
+function chainOf({ id, hostname, tls }: ListenerItem): Message {
+  const router = message(
+    text(1, "envoy.filters.http.router"),
+    nested(4, any("envoy.extensions.filters.http.router.v3.Router", message(flag(4, true)))),
+  );
+  const manager = message(
+    text(2, "https"),
+    nested(3, message(nested(1, adsSource()), text(2, id))),
+    nested(5, router),
+  );
+  return filterChain({
+    name: id,
+    serverNames: [hostname],
+    tls: true,
+    transportSocket: downstreamTls({
+      certificates: { secrets: (tls?.certificates ?? []).map(certificateName) },
+      alpn: ["h2", "http/1.1"],
+    }),
+    filter: message(
+      text(1, "envoy.filters.network.http_connection_manager"),
+      nested(
+        4,
+        any("envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", manager),
+      ),
+    ),
+  });
+}
