@@ -1,10 +1,11 @@
 /**
  * Validation against the real thing: thousands of documents, whole and broken, are read as `mergeway check` reads them and given to an API server with the
- * CRDs of the Gateway API as a dry run. Both must accept or refuse, and what they accept must have the same defaults. Seeded: the same documents every time.
+ * CRDs of the Gateway API and our own as a dry run. Both must accept or refuse, and what they accept must have the same defaults. Seeded: the same documents every time.
  */
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { knownKinds } from "../../src/api/admission/kinds.ts";
+import { CRD_FILE } from "../chart/manifests.ts";
 import type { Comparison } from "./admission/compare.ts";
 import { Bed, ok } from "./bed.ts";
 
@@ -15,6 +16,8 @@ let comparison: Comparison;
 
 beforeAll(async () => {
   bed = await Bed.up("e2e-admission");
+  await ok(bed.kubectl(["apply", "--server-side", "-f", CRD_FILE]));
+  await ok(bed.kubectl(["wait", "crd/gatewayparameters.mergeway.dev", "--for=condition=Established"]));
   const program = fileURLToPath(new URL("admission/compare.ts", import.meta.url));
   const out = await ok(bed.run([process.execPath, program, "--documents", String(DOCUMENTS)]));
   comparison = JSON.parse(out) as Comparison;

@@ -188,6 +188,56 @@ spec:
   targetRefs: [{group: "", kind: Service, name: b}]
   validation: {hostname: b.example.com, wellKnownCACertificates: System}
 ---
+apiVersion: mergeway.dev/v1alpha1
+kind: GatewayParameters
+metadata: {name: whole}
+spec:
+  dataPlane: envoy
+  replicas: 2
+  image: example.com/mergeway:1
+  workers: 2
+  accessLog: true
+  envoy: {image: 'envoy:1', agentResources: {requests: {cpu: 20m}, limits: {memory: 1Gi}}}
+  tunnel:
+    accountId: 0123456789abcdef0123456789abcdef
+    credentialsSecretRef: {name: cloudflare, key: api-token}
+    name: edge
+    deletionPolicy: Retain
+    protocol: auto
+    connections: 2
+    image: cloudflared:1
+    resources: {requests: {cpu: 20m}, limits: {memory: 1Gi}}
+  resources: {requests: {cpu: 1, memory: 96Mi}, limits: {cpu: '2'}}
+  service: {type: LoadBalancer, annotations: {a.example/b: c}, loadBalancerClass: a.example/lb, externalTrafficPolicy: Local}
+  podDisruptionBudget: {minAvailable: 50%}
+  podTemplate:
+    labels: {a: b}
+    annotations: {a.example/b: c}
+    nodeSelector: {a.example/pool: edge}
+    tolerations: [{key: a, operator: Equal, value: b, effect: NoExecute, tolerationSeconds: 60}, {operator: Exists}]
+    affinity: {nodeAffinity: {anything: 1}}
+    topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, minDomains: 2}]
+    priorityClassName: high
+    imagePullSecrets: [{name: pull}]
+    terminationGracePeriodSeconds: 30
+---
+apiVersion: mergeway.dev/v1alpha1
+kind: GatewayParameters
+metadata: {name: token}
+spec:
+  autoscaling: {minReplicas: 1, maxReplicas: 3, targetCPUUtilizationPercentage: 60}
+  podDisruptionBudget: {minAvailable: 1}
+  tunnel: {tunnelTokenSecretRef: {name: tunnel, key: token}}
+---
+apiVersion: mergeway.dev/v1alpha1
+kind: GatewayParameters
+metadata: {name: id}
+spec:
+  tunnel:
+    accountId: 0123456789abcdef0123456789abcdef
+    credentialsSecretRef: {name: cloudflare}
+    tunnelId: 8a4dc4a0-3c29-4f2c-9c3c-1f0d7b0f0a11
+---
 apiVersion: v1
 kind: Namespace
 metadata: {name: whole, labels: {team: a}}
