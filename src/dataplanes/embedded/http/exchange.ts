@@ -1,6 +1,7 @@
-import type { Duplex, Readable } from "node:stream";
+import type { Duplex } from "node:stream";
 import type { Connection } from "../connections.ts";
 import type { HeaderFields } from "./header-fields.ts";
+import type { BodySource } from "./request-body.ts";
 
 /** One request and the way back to its client, the same for HTTP/1.1 and HTTP/2. */
 export interface Exchange {
@@ -14,7 +15,7 @@ export interface Exchange {
   /** Lower-case names, without Host and pseudo headers. */
   readonly headers: HeaderFields;
   /** Undefined when the request has none. */
-  readonly body: Readable | undefined;
+  readonly body: BodySource | undefined;
   /** The client asks to go on with the WebSocket protocol. */
   readonly websocket: boolean;
   /** Why the message must not be served, as its own framing or header says. */

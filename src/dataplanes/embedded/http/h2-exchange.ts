@@ -1,5 +1,6 @@
-import { type Duplex, pipeline, Readable } from "node:stream";
+import { type Duplex, pipeline } from "node:stream";
 import type { Connection } from "../connections.ts";
+import { IncomingBody } from "../http2/incoming-body.ts";
 import type { RequestFields } from "../http2/message-fields.ts";
 import { errorCode } from "../http2/protocol.ts";
 import type { ServerSession } from "../http2/server-session.ts";
@@ -133,11 +134,11 @@ export class H2Exchange implements Exchange, StreamHandler {
 
   onEnd(trailers: HeaderFields | undefined): void {
     this.#requestTrailers = trailers;
-    this.body?.push(null);
+    this.body?.end();
   }
 
   onClosed(): void {
-    if (!this.#stream.remoteEnded) this.body?.destroy();
+    this.body?.close();
     this.#close();
   }
 
@@ -163,26 +164,7 @@ export class H2Exchange implements Exchange, StreamHandler {
   #dropRest(): void {
     if (this.body === undefined) return;
     this.#stream.dropRest();
-    this.#stream.resume();
-  }
-}
-
-/** The body of a request, at the pace of its reader. */
-class IncomingBody extends Readable {
-  readonly #stream: Stream;
-
-  constructor(stream: Stream) {
-    super();
-    this.#stream = stream;
-    this.on("error", ignore);
-  }
-
-  add(chunk: Buffer): void {
-    if (!this.push(chunk)) this.#stream.pause();
-  }
-
-  override _read(): void {
-    this.#stream.resume();
+    this.body.close();
   }
 }
 

@@ -8,7 +8,7 @@ import { Readable } from "node:stream";
  * bound can no longer be retried: memory per request stays bounded.
  */
 export class RequestBody {
-  readonly #source: Readable;
+  readonly #source: BodySource;
   readonly #options: RequestBodyOptions;
   readonly #mirrors: Set<BodyReader> = new Set();
   #reader: BodyReader | undefined;
@@ -20,7 +20,7 @@ export class RequestBody {
   #onRefused: ((refusal: BodyRefusal) => void) | undefined;
   bytes = 0;
 
-  constructor(source: Readable, options: RequestBodyOptions) {
+  constructor(source: BodySource, options: RequestBodyOptions) {
     this.#source = source;
     this.#options = options;
     this.#kept = options.keepBytes > 0 ? [] : undefined;
@@ -155,6 +155,14 @@ export class RequestBody {
     clearTimeout(this.#idle);
     this.#idle = undefined;
   }
+}
+
+/** What a body is read from: a Readable, or something that does the same for less. */
+export interface BodySource {
+  on(event: "data", handler: (chunk: Buffer) => void): unknown;
+  once(event: "end" | "close" | "error", handler: (error: Error) => void): unknown;
+  pause(): unknown;
+  resume(): unknown;
 }
 
 export type BodyRefusal = "large" | "slow";

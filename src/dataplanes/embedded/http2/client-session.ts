@@ -105,7 +105,12 @@ export class ClientSession extends Session {
     return stream % 2 === 0 || stream >= this.#nextStream;
   }
 
-  protected onHeaderBlock({ stream: id, endStream }: BlockHead, bytes: Buffer, start: number, end: number): void {
+  protected onHeaderBlock(
+    { stream: id, endStream }: BlockHead,
+    bytes: Buffer,
+    start: number,
+    end: number,
+  ): void {
     const stream = this.streams.get(id);
     const handler = this.#handlers.get(id);
     if (stream === undefined || handler === undefined) {
@@ -140,6 +145,7 @@ export class ClientSession extends Session {
     const bodiless = status === 204 || status === 304 || this.#heads.has(stream.id);
     if (endStream && !bodiless && contentLength > 0) return errorCode.protocolError;
     stream.expected = bodiless ? 0 : contentLength;
+    stream.awaitsHeader = false;
     handler.onAnswer(status, new HeaderFields(fields.fields));
     return endStream ? stream.receiveEnd(undefined) : undefined;
   }

@@ -6,8 +6,9 @@
 import type { HeaderBlockWriter } from "./hpack-encoder.ts";
 import { FRAME_HEAD_BYTES, flag, frameType, MAX_FRAME_BYTES, preface } from "./protocol.ts";
 
-const PAGE_BYTES = 32 * 1024;
-const MAX_FREE_PAGES = 128;
+/** Four full frames with their headers. */
+const PAGE_BYTES = 68 * 1024;
+const MAX_FREE_PAGES = 64;
 
 const freePages: Buffer[] = [];
 /** Where closed connections write. */

@@ -52,6 +52,8 @@ export class Stream {
   handler: StreamHandler = nobody;
   /** Bytes of the body that the peer has announced and not sent; negative if it has announced nothing. */
   expected = -1;
+  /** Of an answer: nothing else can come before it. */
+  awaitsHeader: boolean;
   readonly #owner: StreamOwner;
   readonly #own: boolean;
   readonly #fullWindow: number;
@@ -78,6 +80,7 @@ export class Stream {
     this.#owner = owner;
     this.id = options.id;
     this.#own = options.own;
+    this.awaitsHeader = options.own;
     this.#sendWindow = options.sendWindow;
     this.#fullWindow = options.receiveWindow;
     this.#receiveWindow = options.receiveWindow;
@@ -101,6 +104,7 @@ export class Stream {
   /** Returns the code of the stream error, if it is one. */
   receiveData(bytes: Buffer, start: number, end: number, flowBytes: number): number | undefined {
     if (this.#remoteEnded) return errorCode.streamClosed;
+    if (this.awaitsHeader) return errorCode.protocolError;
     const length = end - start;
     this.#receiveWindow -= flowBytes;
     if (this.#receiveWindow < 0) return errorCode.flowControlError;
@@ -346,7 +350,7 @@ export class Stream {
 
   /** An answer that is still being read comes first. */
   afterClose(): void {
-    this.#closeWaits = this.#closeCode === undefined && !this.#endDelivered;
+    this.#closeWaits = this.#own && this.#closeCode === undefined && !this.#endDelivered;
     if (this.#closeWaits) return;
     const { handler } = this;
     this.handler = nobody;
