@@ -6,6 +6,8 @@ import { collectionPath, objectPath } from "../kubernetes/api-object.ts";
 import type { KubernetesClient } from "../kubernetes/client.ts";
 
 const FIELD_MANAGER = "mergeway";
+/** Holds the number of pods between us and an autoscaler. */
+const SCALING_MANAGER = "mergeway-scaling";
 const APPLY_PATCH = "application/apply-patch+yaml";
 
 /** The kinds that infrastructure is made of, in the order in which they are looked for. */
@@ -27,6 +29,30 @@ interface ListAnswer {
   }[];
 }
 
+interface Applied {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly spec?: unknown;
+}
+
+interface DeploymentList {
+  readonly items: readonly {
+    readonly metadata: {
+      readonly managedFields?: readonly {
+        readonly manager?: string;
+        readonly operation?: string;
+        readonly fieldsV1?: { readonly "f:spec"?: { readonly "f:replicas"?: unknown } };
+      }[];
+    };
+    readonly spec: { readonly replicas?: number };
+  }[];
+}
+
+function replicasOf({ spec }: Applied): unknown {
+  return (spec as { readonly replicas?: unknown } | undefined)?.replicas;
+}
+
 /** Infrastructure in a real cluster, by server-side apply: fields that others set on our objects stay theirs. */
 export class ClusterInfrastructure implements InfrastructureCluster {
   readonly #client: KubernetesClient;
@@ -39,13 +65,44 @@ export class ClusterInfrastructure implements InfrastructureCluster {
   }
 
   async apply(manifest: Manifest): Promise<void> {
-    const { apiVersion, kind, metadata } = manifest;
+    if (manifest.kind === "Deployment" && replicasOf(manifest) === undefined)
+      await this.#leaveReplicas(manifest);
+    await this.#patch(manifest, FIELD_MANAGER);
+  }
+
+  /**
+   * A field that we applied and apply no more is removed, and a Deployment without a number has one pod. An autoscaler shall begin with the pods that there are:
+   * the number stays, in another name, until it sets its own.
+   */
+  async #leaveReplicas({ apiVersion, kind, metadata }: Manifest): Promise<void> {
+    const { name, namespace } = metadata;
+    const { items } = await this.#client.request<DeploymentList>({
+      path: collectionPath({ apiVersion, plural: "deployments", namespace }),
+      query: { fieldSelector: `metadata.name=${name}` },
+    });
+    const [found] = items;
+    const isOurs = found?.metadata.managedFields?.some(
+      ({ manager, operation, fieldsV1 }) =>
+        manager === FIELD_MANAGER &&
+        operation === "Apply" &&
+        fieldsV1?.["f:spec"]?.["f:replicas"] !== undefined,
+    );
+    if (found === undefined || !isOurs) return;
+    const { replicas } = found.spec;
+    await this.#patch(
+      { apiVersion, kind, metadata: { name, namespace }, spec: { replicas } },
+      SCALING_MANAGER,
+    );
+  }
+
+  async #patch(body: Applied, fieldManager: string): Promise<void> {
+    const { apiVersion, kind, metadata } = body;
     await this.#client.request({
       method: "PATCH",
       path: pathOf({ apiVersion, kind, namespace: metadata.namespace, name: metadata.name }),
-      query: { fieldManager: FIELD_MANAGER, force: true },
+      query: { fieldManager, force: true },
       contentType: APPLY_PATCH,
-      body: manifest,
+      body,
     });
   }
 

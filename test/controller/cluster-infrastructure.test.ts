@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { ClusterInfrastructure } from "../../src/controller/cluster-infrastructure.ts";
+import type { Manifest } from "../../src/infra/manifest.ts";
+import type { KubernetesClient } from "../../src/kubernetes/client.ts";
+
+interface Sent {
+  readonly method?: string;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: { readonly spec?: unknown };
+}
+
+/** What is asked of a server whose one Deployment has three pods, a number that the given manager applied. */
+async function applied(spec: object, manager: string, operation = "Apply"): Promise<readonly unknown[]> {
+  const asked: Sent[] = [];
+  const managedFields = [{ manager, operation, fieldsV1: { "f:spec": { "f:replicas": {} } } }];
+  const client = {
+    request: async (request: Sent): Promise<unknown> => {
+      asked.push(request);
+      return request.method === undefined
+        ? { items: [{ metadata: { managedFields }, spec: { replicas: 3 } }] }
+        : {};
+    },
+  } as unknown as KubernetesClient;
+  const metadata = { name: "shared-mergeway", namespace: "infra", labels: {}, ownerReferences: [] };
+  const deployment: Manifest = { apiVersion: "apps/v1", kind: "Deployment", metadata, spec };
+  await new ClusterInfrastructure(client, []).apply(deployment);
+  const patches = asked.filter(({ method }) => method === "PATCH");
+  return patches.map(({ query, body }) => [query?.["fieldManager"], body?.spec]);
+}
+
+describe("the number of pods", () => {
+  it("is ours where parameters say it", async () => {
+    expect(await applied({ replicas: 2 }, "mergeway")).toEqual([["mergeway", { replicas: 2 }]]);
+  });
+
+  it("is left as it is, in another name, before it is ours no more: an autoscaler begins with it", async () => {
+    expect(await applied({}, "mergeway")).toEqual([
+      ["mergeway-scaling", { replicas: 3 }],
+      ["mergeway", {}],
+    ]);
+  });
+
+  it.each([
+    ["an autoscaler has set", "kube-controller-manager", "Update"],
+    ["was left before", "mergeway-scaling", "Apply"],
+  ])("that %s is not touched", async (_title, manager, operation) => {
+    expect(await applied({}, manager, operation)).toEqual([["mergeway", {}]]);
+  });
+});
