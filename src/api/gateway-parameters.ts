@@ -21,6 +21,7 @@ export interface GatewayParametersSpec {
   readonly workers?: number;
   readonly accessLog?: boolean;
   readonly envoy?: EnvoyParameters;
+  readonly tracing?: TracingParameters;
   readonly tunnel?: TunnelParameters;
   readonly resources?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   readonly service?: ServiceParameters;
@@ -31,6 +32,13 @@ export interface GatewayParametersSpec {
   };
   readonly podDisruptionBudget?: { readonly minAvailable?: number | string };
   readonly podTemplate?: PodTemplateParameters;
+}
+
+/** Spans of requests; Envoy alone makes them. */
+export interface TracingParameters {
+  /** `host:port` of a collector that speaks OTLP over gRPC. */
+  readonly endpoint: string;
+  readonly samplingPercentage?: number;
 }
 
 /** Of the data plane `envoy` alone. */

@@ -67,6 +67,18 @@ describe("the pod of Envoy", () => {
     });
   });
 
+  test("tells the agent where spans go, and nothing where nobody wants any", () => {
+    const environment = (parameters: InfrastructureRequest["parameters"]): readonly string[] =>
+      (only(podOf(parameters).initContainers).env ?? [])
+        .filter(({ name }) => name.startsWith("MERGEWAY_TRACING"))
+        .map(({ name, value }) => `${name}=${value}`);
+    expect(environment({})).toEqual([]);
+    expect(environment({ tracing: { endpoint: "collector:4317", samplingPercentage: 5 } })).toEqual([
+      "MERGEWAY_TRACING_ENDPOINT=collector:4317",
+      "MERGEWAY_TRACING_SAMPLING=5",
+    ]);
+  });
+
   test("takes images, threads and resources from the parameters", () => {
     const agentResources = { requests: { cpu: "1" } };
     const resources = { limits: { memory: "2Gi" } };

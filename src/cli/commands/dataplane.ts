@@ -10,7 +10,7 @@ export const dataplaneCommand: Command = defineCommand({
   about: [
     "What the controller runs in the pods of a Gateway; nobody else needs it. Everything is told by environment variables: MERGEWAY_DATA_PLANE (embedded, envoy or tunnel),",
     "MERGEWAY_CONTROLLER, MERGEWAY_GATEWAY, MERGEWAY_AUTHORITY (PEM), MERGEWAY_TOKEN_FILE, MERGEWAY_STATE_DIR, MERGEWAY_ADMIN_ADDRESS, MERGEWAY_ACCESS_LOG, MERGEWAY_DRAIN_SECONDS,",
-    "MERGEWAY_POD; for embedded and tunnel MERGEWAY_WORKERS; for tunnel MERGEWAY_TUNNEL_PORT and MERGEWAY_CONNECTOR_PORT; for envoy MERGEWAY_ENVOY_DIR and MERGEWAY_DRAIN_TOKEN.",
+    "MERGEWAY_POD; for embedded and tunnel MERGEWAY_WORKERS; for tunnel MERGEWAY_TUNNEL_PORT and MERGEWAY_CONNECTOR_PORT; for envoy MERGEWAY_ENVOY_DIR, MERGEWAY_DRAIN_TOKEN, MERGEWAY_TRACING_ENDPOINT and MERGEWAY_TRACING_SAMPLING.",
   ].join("\n"),
   arguments: [],
   flags: {},
@@ -61,6 +61,7 @@ async function makePlane(host: Host, log: PodLog): Promise<MadePlane> {
       directory: required(host, "MERGEWAY_ENVOY_DIR"),
       drainSeconds,
       accessLog: hasAccessLog,
+      tracing: tracingOf(host),
       log,
     });
     return { plane, close: async () => {} };
@@ -92,6 +93,11 @@ async function makePlane(host: Host, log: PodLog): Promise<MadePlane> {
   }
   const { embeddedPodPlane } = await import("../../controller/pods/embedded-plane.ts");
   return { plane: embeddedPodPlane(options), close };
+}
+
+function tracingOf({ env }: Host): { readonly endpoint: string; readonly sampling: number } | undefined {
+  const endpoint = env["MERGEWAY_TRACING_ENDPOINT"];
+  return endpoint ? { endpoint, sampling: Number(env["MERGEWAY_TRACING_SAMPLING"] ?? 100) } : undefined;
 }
 
 function podName(host: Host): string {

@@ -6,7 +6,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { Replica } from "../../dataplanes/envoy/ads/ads-server.ts";
-import { createEnvoyDataPlane } from "../../dataplanes/envoy/envoy-data-plane.ts";
+import { createEnvoyDataPlane, type TracingOptions } from "../../dataplanes/envoy/envoy-data-plane.ts";
 import { bootstrap } from "../../dataplanes/envoy/process/bootstrap.ts";
 import { EnvoyAdmin } from "../../dataplanes/envoy/process/envoy-admin.ts";
 import { LEAVE_MS, type PodPlane, pause } from "./pod-plane.ts";
@@ -18,6 +18,7 @@ export interface EnvoyPodOptions {
   readonly directory: string;
   readonly drainSeconds: number;
   readonly accessLog: boolean;
+  readonly tracing?: TracingOptions | undefined;
   readonly log: (level: "info" | "warn", message: string) => void;
 }
 
@@ -35,6 +36,7 @@ export function envoyPodPlane(options: EnvoyPodOptions): PodPlane {
     server,
     admin: { path: adminPath },
     maxConnections: MAX_CONNECTIONS,
+    spansTo: options.tracing?.endpoint,
   });
   writeFileSync(join(directory, "bootstrap.json"), JSON.stringify(config), { mode: 0o600 });
   // Left by an agent that was killed.
@@ -45,6 +47,7 @@ export function envoyPodPlane(options: EnvoyPodOptions): PodPlane {
     // Whoever reaches the socket shares the pod's volume.
     serve: { listen: server, gatewayOf: () => gateway, after: plan.promise, isLocal: true },
     accessLog: options.accessLog,
+    ...(options.tracing === undefined ? {} : { tracing: options.tracing }),
     onLog: (line) => log("warn", `envoy: ${line}`),
   });
   const admin = new EnvoyAdmin(adminPath);

@@ -16,6 +16,8 @@ import { AdsServer, type EnvoyNode, type Replica } from "./ads/ads-server.ts";
 import { type Answer, defaultStreamLimits, type StreamLimits } from "./ads/ads-stream.ts";
 import { envoyFeatures } from "./features.ts";
 import { GatewayConfig } from "./gateway-config.ts";
+import { openTelemetry } from "./messages/tracing.ts";
+import { SPANS } from "./process/bootstrap.ts";
 import { EnvoyProcess } from "./process/envoy-process.ts";
 
 export interface EnvoyOptions {
@@ -42,10 +44,18 @@ export interface EnvoyOptions {
   };
   /** Whether Envoys write each request to their standard output. */
   readonly accessLog?: boolean;
+  readonly tracing?: TracingOptions;
   /** Called once per request of Envoys that this process supervises. */
   readonly onRequestEnd?: (record: RequestRecord) => void;
   readonly onLog?: (line: string) => void;
   readonly signal?: AbortSignal;
+}
+
+export interface TracingOptions {
+  /** `host:port` of a collector that speaks OTLP over gRPC. Envoys from elsewhere have it in their bootstrap. */
+  readonly endpoint: string;
+  /** How many requests are traced, in percent. */
+  readonly sampling: number;
 }
 
 export interface SuperviseOptions {
@@ -187,13 +197,16 @@ export class EnvoyDataPlane implements DataPlane {
   #config(gateway: string): GatewayConfig {
     const known = this.#gateways.get(gateway);
     if (known !== undefined) return known;
-    const { bind, trustedHops = 0, lingerMs = 5_000 } = this.#options;
+    const { bind, trustedHops = 0, lingerMs = 5_000, tracing } = this.#options;
     const config = new GatewayConfig({
       bind: ({ port }: PortItem) => ({ address: bind.address, port: bind.portMap?.(port) ?? port }),
       trustedHops,
       accessLog:
         this.#options.onRequestEnd === undefined && this.#options.accessLog !== true ? undefined : accessLog,
       lingerMs,
+      ...(tracing === undefined
+        ? {}
+        : { tracing: openTelemetry({ cluster: SPANS, service: gateway, sampling: tracing.sampling }) }),
     });
     if (this.#handler !== undefined) config.fates.onReport(this.#handler);
     this.#gateways.set(gateway, config);
@@ -225,6 +238,7 @@ export class EnvoyDataPlane implements DataPlane {
       serverPath: join(this.#directory, "ads"),
       concurrency: supervise.concurrency,
       maxConnections: supervise.maxConnections ?? 20_000,
+      spansTo: this.#options.tracing?.endpoint,
       drainSeconds: supervise.drainSeconds ?? 30,
       extraArguments: supervise.extraArguments ?? [],
       onLine: (line) => {

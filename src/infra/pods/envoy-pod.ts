@@ -35,12 +35,19 @@ export const envoyPod: PodForm = {
 
 function agent(request: InfrastructureRequest, context: DataPlaneContext): Container {
   const { gateway, parameters } = request;
+  const { tracing } = parameters;
   return {
     name: "agent",
     ...planContainer(request, context, {
       MERGEWAY_DATA_PLANE: "envoy",
       MERGEWAY_ENVOY_DIR: SHARED,
       MERGEWAY_DRAIN_TOKEN: context.drainToken(gateway.metadata.uid ?? ""),
+      ...(tracing === undefined
+        ? {}
+        : {
+            MERGEWAY_TRACING_ENDPOINT: tracing.endpoint,
+            MERGEWAY_TRACING_SAMPLING: String(tracing.samplingPercentage ?? 100),
+          }),
     }),
     restartPolicy: "Always",
     // Envoy starts when there is something to serve. A controller may be away for long.

@@ -16,10 +16,13 @@ export interface HttpOptions {
   readonly trustedHops: number;
   /** Absent: none is written. */
   readonly accessLog: ((port: PortItem) => Message) | undefined;
+  /** Absent: there are no spans. */
+  readonly tracing?: Message | undefined;
 }
 
 /** The same for every tenant of a port, now and later: nothing in it depends on listeners, hosts or rules. */
-export function portHttpManager(port: PortItem, { trustedHops, accessLog }: HttpOptions): Message {
+export function portHttpManager(port: PortItem, options: HttpOptions): Message {
+  const { trustedHops, accessLog, tracing } = options;
   const trusted = trustedHops > 0;
   const peer = "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%";
   const unlessTrusted = trusted ? "add-if-absent" : "overwrite";
@@ -41,5 +44,6 @@ export function portHttpManager(port: PortItem, { trustedHops, accessLog }: Http
     scripts: tenancyScripts,
     trustedHops,
     accessLog: accessLog?.(port),
+    tracing,
   });
 }

@@ -224,6 +224,7 @@ export interface HttpShape {
   readonly scripts: readonly ScriptShape[];
   readonly trustedHops: number;
   readonly accessLog?: Message | undefined;
+  readonly tracing?: Message | undefined;
 }
 
 const PASS_THROUGH = 2;
@@ -249,6 +250,7 @@ export function httpManager(shape: HttpShape): Message {
     text(2, shape.statPrefix),
     nested(31, scopes),
     nestedEach(5, httpFilters(shape.scripts)),
+    shape.tracing === undefined ? undefined : nested(7, shape.tracing),
     nested(8, message(flag(5, true))),
     nested(
       9,

@@ -6,7 +6,12 @@ export interface BootstrapOptions {
   readonly server: { readonly path: string };
   readonly admin: { readonly path: string };
   readonly maxConnections: number;
+  /** `host:port` of a collector that speaks OTLP over gRPC. */
+  readonly spansTo?: string | undefined;
 }
+
+/** Where spans go: a cluster of the bootstrap, which is there before any listener names it. */
+export const SPANS = "mergeway.spans";
 
 const ads = { ads: {}, resource_api_version: "V3", initial_fetch_timeout: "0s" };
 
@@ -30,7 +35,17 @@ const perTenant = [
   { contains: ".ssl.certificate." },
 ];
 
-export function bootstrap({ node, server, admin, maxConnections }: BootstrapOptions): object {
+const http2 = {
+  "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+    "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+    explicit_http_config: {
+      http2_protocol_options: { connection_keepalive: { interval: "30s", timeout: "10s" } },
+    },
+  },
+};
+
+export function bootstrap(options: BootstrapOptions): object {
+  const { node, server, admin, maxConnections, spansTo } = options;
   return {
     node,
     layered_runtime: { layers: [{ name: "mergeway", static_layer: runtime }] },
@@ -51,19 +66,13 @@ export function bootstrap({ node, server, admin, maxConnections }: BootstrapOpti
           name: "mergeway",
           type: "STATIC",
           connect_timeout: "2s",
-          typed_extension_protocol_options: {
-            "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-              "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-              explicit_http_config: {
-                http2_protocol_options: { connection_keepalive: { interval: "30s", timeout: "10s" } },
-              },
-            },
-          },
+          typed_extension_protocol_options: http2,
           load_assignment: {
             cluster_name: "mergeway",
             endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path: server.path } } } }] }],
           },
         },
+        ...(spansTo === undefined ? [] : [spansCluster(spansTo)]),
       ],
     },
     stats_config: { stats_matcher: { exclusion_list: { patterns: perTenant } } },
@@ -78,6 +87,24 @@ export function bootstrap({ node, server, admin, maxConnections }: BootstrapOpti
           },
         },
       ],
+    },
+  };
+}
+
+function spansCluster(to: string): object {
+  const at = to.lastIndexOf(":");
+  const address = to.slice(0, at).replace(/^\[(.*)\]$/, "$1");
+  const socket_address = { address, port_value: Number(to.slice(at + 1)) };
+  return {
+    name: SPANS,
+    type: "STRICT_DNS",
+    // Nobody waits for a collector to be served.
+    wait_for_warm_on_init: false,
+    connect_timeout: "2s",
+    typed_extension_protocol_options: http2,
+    load_assignment: {
+      cluster_name: SPANS,
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: { socket_address } } }] }],
     },
   };
 }

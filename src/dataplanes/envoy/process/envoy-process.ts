@@ -17,6 +17,7 @@ export interface EnvoyProcessOptions {
   readonly serverPath: string;
   readonly concurrency: number | undefined;
   readonly maxConnections: number;
+  readonly spansTo?: string | undefined;
   readonly drainSeconds: number;
   readonly extraArguments: readonly string[];
   /** Every line of its standard output, which holds access logs alone. */
@@ -51,6 +52,7 @@ export class EnvoyProcess {
       server: { path: options.serverPath },
       admin: { path: adminPath },
       maxConnections: options.maxConnections,
+      spansTo: options.spansTo,
     });
     writeFileSync(this.#configPath, JSON.stringify(config), { mode: 0o600 });
     this.#start();
