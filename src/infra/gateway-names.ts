@@ -7,6 +7,7 @@ import type { Gateway, GatewayClass } from "../api/gateway.ts";
 import { type Key, keyFor } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
 import { bounded, GATEWAY_NAME_ANNOTATION, type NamedGateway, plainName } from "./names.ts";
+import { headlessServiceName, serviceName } from "./services.ts";
 
 type Find = (key: Key) => Resource | undefined;
 
@@ -55,9 +56,14 @@ export class GatewayNames {
     });
   }
 
-  /** The Gateway that a Service of this name was made for. */
-  #ownerOf({ metadata: { namespace = "" } }: Gateway, name: string): string | undefined {
-    return this.#find(keyFor("Service", namespace, name))?.metadata.annotations?.[GATEWAY_NAME_ANNOTATION];
+  /** The Gateway that a Service of this name was made for; what has no address of its own has a headless one. */
+  #ownerOf(gateway: Gateway, name: string): string | undefined {
+    const named: NamedGateway = { ...gateway, infrastructureName: name };
+    const owners = [serviceName(named, 0), headlessServiceName(named)].map((service) => {
+      const found = this.#find(keyFor("Service", gateway.metadata.namespace ?? "", service));
+      return found?.metadata.annotations?.[GATEWAY_NAME_ANNOTATION];
+    });
+    return owners.find((owner) => owner !== undefined);
   }
 
   #servesBoth(one: Gateway, other: Gateway): boolean {

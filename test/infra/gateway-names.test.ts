@@ -53,9 +53,9 @@ describe("names of infrastructure", () => {
   }
 
   /** As the API server shows the Service that was made for a Gateway. */
-  function serve(name: string): void {
+  function serve(name: string, suffix: string): void {
     const metadata = {
-      name: nameOf(name),
+      name: `${nameOf(name)}${suffix}`,
       namespace: "infra",
       annotations: { "mergeway.dev/gateway-name": name },
     };
@@ -76,18 +76,21 @@ describe("names of infrastructure", () => {
     expect(nameOf("a")).toMatch(/^a-b-c-[0-9a-f]{8}$/);
   });
 
-  it("do not change when the other Gateway comes or goes", () => {
+  it.each([
+    ["an address", ""],
+    ["a tunnel", "-pods"],
+  ])("do not change when the other Gateway comes or goes: served at %s", (_title, suffix) => {
     put(gateway("a", "b-c", 2));
-    serve("a");
+    serve("a", suffix);
     expect(nameOf("a")).toBe("a-b-c");
     put(gateway("a-b", "c", 1));
     expect(nameOf("a")).toBe("a-b-c");
     const other = nameOf("a-b");
     expect(other).toMatch(/^a-b-c-[0-9a-f]{8}$/);
-    serve("a-b");
+    serve("a-b", suffix);
     take(keyFor("Gateway", "infra", "a"));
     expect(nameOf("a-b")).toBe(other);
-    take(keyFor("Service", "infra", "a-b-c"));
+    take(keyFor("Service", "infra", `a-b-c${suffix}`));
     expect(nameOf("a-b")).toBe(other);
   });
 
