@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { envoyPodPlane } from "../../src/controller/pods/envoy-plane.ts";
+import { type EnvoyPodOptions, envoyPodPlane } from "../../src/controller/pods/envoy-plane.ts";
 import { openPodAdmin } from "../../src/controller/pods/pod-admin.ts";
 import type { PodPlane } from "../../src/controller/pods/pod-plane.ts";
 import { envoyBinary } from "../dataplanes/envoy-binary.ts";
@@ -42,7 +42,7 @@ describe("the agent of an Envoy", () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  function makePlane(): PodPlane {
+  function makePlane(more: Partial<EnvoyPodOptions> = {}): PodPlane {
     return envoyPodPlane({
       gateway,
       pod: "pod-1",
@@ -50,6 +50,7 @@ describe("the agent of an Envoy", () => {
       drainSeconds: 20,
       accessLog: false,
       log: () => {},
+      ...more,
     });
   }
 
@@ -114,6 +115,16 @@ describe("the agent of an Envoy", () => {
     await plane.close();
     expect((await ask(at, { host: "a.example" })).status).toBe(200);
     plane = makePlane();
+    await serveOne();
+    plane.begin();
+    await expect.poll(() => plane.isReady, WAIT).toBe(true);
+    expect((await ask(at, { host: "a.example" })).status).toBe(200);
+  });
+
+  test("tells Envoy where spans go before a listener names it, and waits for no collector", async () => {
+    await plane.close();
+    plane = makePlane({ tracing: { endpoint: "nobody.invalid:4317", sampling: 100 } });
+    startEnvoy();
     await serveOne();
     plane.begin();
     await expect.poll(() => plane.isReady, WAIT).toBe(true);
