@@ -111,7 +111,11 @@ export class AdsStream implements StoreWatcher {
       this.#subscriptions.set(kind, subscription);
       subscription.begin(request, this.#options.store);
       // What a client has, it has taken, though its answer may have been lost with an earlier stream.
-      for (const [name, version] of request.initialVersions) this.#options.onAnswer({ kind, name, version });
+      for (const [name, version] of request.initialVersions) {
+        this.#options.onAnswer({ kind, name, version });
+        // Kinds come back in any order: something may wait for this one.
+        this.#release(kind, name);
+      }
     }
     if (request.nonce !== "") this.#answered(request.nonce, request.error);
     subscription.subscribe(request.subscribe, request.initialVersions);
