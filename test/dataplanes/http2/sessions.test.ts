@@ -288,7 +288,8 @@ describe("HTTP/2 sessions: taking leave", () => {
     server.session.read(headersFrames(3, get));
     const pinged = find(server, ping, 0);
     server.session.read(frame(ping, ACK, 0, pinged ?? Buffer.alloc(8)));
-    server.session.read(headersFrames(5, get));
+    server.session.read(headersFrames(5, post, false));
+    server.session.read(frame(data, END_STREAM, 5, Buffer.from("too late")));
     await settle();
     expect(
       server.wire

@@ -3,7 +3,6 @@
 import { HeaderFields } from "../http/header-fields.ts";
 import type { Limits } from "../options.ts";
 import type { BlockHead } from "./header-block.ts";
-import type { FieldSink } from "./hpack-decoder.ts";
 import { type FieldBounds, ResponseFields, TrailerFields, unread } from "./message-fields.ts";
 import { errorCode, MAX_STREAM_ID, setting } from "./protocol.ts";
 import { Session } from "./session.ts";
@@ -115,13 +114,13 @@ export class ClientSession extends Session {
     const handler = this.#handlers.get(id);
     if (stream === undefined || handler === undefined) {
       if (this.isIdle(id)) this.fail(errorCode.protocolError);
-      else if (this.#decode(unread, bytes, start, end)) this.idleFrame();
+      else if (this.decode(unread, bytes, start, end)) this.idleFrame();
       return;
     }
     const sink = handler.answered
       ? new TrailerFields(this.#fieldBounds)
       : new ResponseFields(this.#fieldBounds);
-    if (!this.#decode(sink, bytes, start, end)) return;
+    if (!this.decode(sink, bytes, start, end)) return;
     const problem =
       sink instanceof ResponseFields
         ? this.#onAnswer(stream, handler, { fields: sink, endStream })
@@ -148,12 +147,6 @@ export class ClientSession extends Session {
     stream.awaitsHeader = false;
     handler.onAnswer(status, new HeaderFields(fields.fields));
     return endStream ? stream.receiveEnd(undefined) : undefined;
-  }
-
-  #decode(sink: FieldSink, bytes: Buffer, start: number, end: number): boolean {
-    if (this.decoder.decode(bytes, start, end, sink)) return true;
-    this.fail(errorCode.compressionError);
-    return false;
   }
 
   protected onSettings(): void {

@@ -26,6 +26,8 @@ export class ServerSession extends Session {
   readonly #onRequest: (stream: Stream, fields: RequestFields) => void;
   readonly #fieldBounds: { readonly headerBytes: number; readonly headerCount: number };
   protected lastPeerStream = 0;
+  /** Also of those that came too late to be served. */
+  #lastHeard = 0;
   #leaving = false;
   #left = false;
   #timer: NodeJS.Timeout | undefined;
@@ -52,7 +54,7 @@ export class ServerSession extends Session {
       headerCount: limits.headerCount + COUNT_RESERVE,
     };
     this.greet([
-      [setting.maxConcurrentStreams, limits.concurrentStreams],
+      [setting.maxConcurrentStreams, limits.concurrentStreams || MAX_STREAM_ID],
       [setting.maxHeaderListSize, limits.headerBytes],
       [setting.initialWindowSize, STREAM_WINDOW_BYTES],
       [setting.enableConnectProtocol, 1],
@@ -91,7 +93,7 @@ export class ServerSession extends Session {
   }
 
   protected isIdle(stream: number): boolean {
-    return stream % 2 === 0 || stream > this.lastPeerStream;
+    return stream % 2 === 0 || stream > this.#lastHeard;
   }
 
   protected onHeaderBlock(head: BlockHead, bytes: Buffer, start: number, end: number): void {
@@ -99,13 +101,15 @@ export class ServerSession extends Session {
     const known = this.streams.get(id);
     if (known !== undefined) this.#onTrailers(known, endStream, { bytes, start, end });
     else if (id % 2 === 0) this.fail(errorCode.protocolError);
-    else if (id <= this.lastPeerStream || this.#left) {
-      // Of a stream that is over: the client may not know yet.
-      if (this.#decode(unread, bytes, start, end)) this.idleFrame();
+    else if (id <= this.#lastHeard || this.#left) {
+      // Of a stream that is over, or after the last one: the client may not know yet.
+      this.#lastHeard = Math.max(id, this.#lastHeard);
+      if (this.decode(unread, bytes, start, end)) this.idleFrame();
     } else {
       this.lastPeerStream = id;
+      this.#lastHeard = id;
       const fields = new RequestFields(this.#fieldBounds);
-      if (this.#decode(fields, bytes, start, end)) this.#open(id, fields, endStream);
+      if (this.decode(fields, bytes, start, end)) this.#open(id, fields, endStream);
     }
   }
 
@@ -142,7 +146,7 @@ export class ServerSession extends Session {
     block: { readonly bytes: Buffer; readonly start: number; readonly end: number },
   ): void {
     const fields = new TrailerFields(this.#fieldBounds);
-    if (!this.#decode(fields, block.bytes, block.start, block.end)) return;
+    if (!this.decode(fields, block.bytes, block.start, block.end)) return;
     const fine = endStream && !fields.malformed && !fields.tooLarge;
     const problem = fine
       ? stream.receiveEnd(new HeaderFields(fields.fields))
@@ -150,17 +154,6 @@ export class ServerSession extends Session {
         ? errorCode.streamClosed
         : errorCode.protocolError;
     if (problem !== undefined) this.resetBroken(stream, problem);
-  }
-
-  #decode(
-    sink: Parameters<typeof this.decoder.decode>[3],
-    bytes: Buffer,
-    start: number,
-    end: number,
-  ): boolean {
-    if (this.decoder.decode(bytes, start, end, sink)) return true;
-    this.fail(errorCode.compressionError);
-    return false;
   }
 
   protected onSettings(): void {}

@@ -10,7 +10,7 @@ import type { HeaderFields } from "../http/header-fields.ts";
 import { Allowance } from "./allowance.ts";
 import { type FrameHandler, type FrameHead, FrameReader, uint31At } from "./frame-reader.ts";
 import { type BlockHead, HeaderBlock } from "./header-block.ts";
-import { HpackDecoder } from "./hpack-decoder.ts";
+import { type FieldSink, HpackDecoder } from "./hpack-decoder.ts";
 import { HeaderBlockWriter, HpackEncoder } from "./hpack-encoder.ts";
 import { Outbox, type OutboxOwner } from "./outbox.ts";
 import {
@@ -48,12 +48,12 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
   congested = false;
   protected readonly streams: Map<number, Stream> = new Map();
   protected readonly peer: PeerSettings = defaultSettings();
-  protected readonly decoder: HpackDecoder = new HpackDecoder(HEADER_TABLE_BYTES);
   protected readonly wire: Wire;
   /** The connection is over, or about to be. */
   protected over = false;
   readonly #options: SessionOptions;
   readonly #reader: FrameReader = new FrameReader(this);
+  readonly #decoder: HpackDecoder = new HpackDecoder(HEADER_TABLE_BYTES);
   readonly #encoder: HpackEncoder = new HpackEncoder();
   readonly #headerBlock: HeaderBlock;
   readonly #pings: Allowance;
@@ -288,6 +288,13 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
   }
 
   protected onHeaderBegun(): void {}
+
+  /** Every block has to be read, wanted or not: the tables of both sides must agree. False ends the connection. */
+  protected decode(sink: FieldSink, bytes: Buffer, start: number, end: number): boolean {
+    if (this.#decoder.decode(bytes, start, end, sink)) return true;
+    this.fail(errorCode.compressionError);
+    return false;
+  }
 
   #onReset(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
     if (frame.stream === 0 || this.isIdle(frame.stream)) this.fail(errorCode.protocolError);
