@@ -9,6 +9,7 @@
 import type { RoutingTable } from "../../matching/routing-table.ts";
 import type { ItemId, ListenerItem, PlanDelta } from "../../plan/plan.ts";
 import type { ItemReport } from "../dataplane.ts";
+import { ReportQueue, reportFor } from "../report-queue.ts";
 import { checkCertificate } from "./check-certificate.ts";
 import { type PortFate, samePlace } from "./ports/ports.ts";
 
@@ -21,18 +22,17 @@ export class Reporter {
   readonly #certificates: Map<ItemId, { readonly problem: string | undefined }> = new Map();
   readonly #users: Map<ItemId, Set<ItemId>> = new Map();
   readonly #unchecked: Set<ItemId> = new Set();
-  readonly #changed: Set<ItemId> = new Set();
-  readonly #reported: Map<ItemId, ItemReport> = new Map();
-  #handler: ((reports: readonly ItemReport[]) => void) | undefined;
-  #scheduled = false;
+  readonly #reports: ReportQueue = new ReportQueue(
+    (id) => this.#reportOf(id),
+    () => this.#checkSome(),
+  );
 
   constructor(table: RoutingTable) {
     this.#table = table;
   }
 
   onReport(handler: (reports: readonly ItemReport[]) => void): void {
-    this.#handler = handler;
-    if (this.#reported.size > 0) handler([...this.#reported.values()]);
+    this.#reports.onReport(handler);
   }
 
   /** To be called before the table takes the delta: what goes away is still known then. */
@@ -47,8 +47,9 @@ export class Reporter {
         this.#ports.delete(item.id);
     }
     for (const id of delta.removes) {
-      for (const known of [this.#ports, this.#certificates, this.#users, this.#reported]) known.delete(id);
-      for (const known of [this.#unchecked, this.#changed]) known.delete(id);
+      for (const known of [this.#ports, this.#certificates, this.#users]) known.delete(id);
+      this.#unchecked.delete(id);
+      this.#reports.forget(id);
     }
   }
 
@@ -56,66 +57,43 @@ export class Reporter {
     for (const item of delta.upserts) {
       // With workers the plan may have moved on since: a later delta has its own report.
       if (this.#table.get(item.type, item.id) !== item) continue;
-      this.#reported.delete(item.id);
+      this.#reports.renew(item.id);
       if (item.type === "listener") {
         for (const certificate of item.tls?.certificates ?? []) {
           const users = this.#users.get(certificate) ?? new Set();
           this.#users.set(certificate, users.add(item.id));
         }
-        this.#changed.add(item.id);
+        this.#reports.change(item.id);
       } else if (item.type === "certificate") this.#unchecked.add(item.id);
       else if (item.type === "port") this.#changePort(item.id);
     }
-    this.#schedule();
+    if (this.#unchecked.size > 0) this.#reports.wake();
   }
 
   portFate(port: ItemId, fate: PortFate): void {
     if (this.#table.get("port", port) === undefined) return;
     this.#ports.set(port, fate);
     this.#changePort(port);
-    this.#schedule();
   }
 
   #changePort(port: ItemId): void {
-    this.#changed.add(port);
-    for (const listener of this.#table.listenersOf(port)) this.#changed.add(listener.id);
+    this.#reports.change(port);
+    for (const listener of this.#table.listenersOf(port)) this.#reports.change(listener.id);
   }
 
-  #schedule(): void {
-    if (this.#scheduled || (this.#changed.size === 0 && this.#unchecked.size === 0)) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      this.#checkSome();
-      this.#report();
-      this.#schedule();
-    });
-  }
-
-  #checkSome(): void {
+  /** Whether there are more. */
+  #checkSome(): boolean {
     let left = CERTIFICATES_PER_TURN;
     for (const id of this.#unchecked) {
-      if (left-- === 0) return;
+      if (left-- === 0) return true;
       this.#unchecked.delete(id);
       const certificate = this.#table.get("certificate", id);
       if (certificate === undefined) continue;
       this.#certificates.set(id, { problem: checkCertificate(certificate) });
-      this.#changed.add(id);
-      for (const listener of this.#users.get(id) ?? []) this.#changed.add(listener);
+      this.#reports.change(id);
+      for (const listener of this.#users.get(id) ?? []) this.#reports.change(listener);
     }
-  }
-
-  #report(): void {
-    const reports: ItemReport[] = [];
-    for (const id of this.#changed) {
-      const report = this.#reportOf(id);
-      const before = this.#reported.get(id);
-      if (report === undefined || (before !== undefined && sameReport(before, report))) continue;
-      this.#reported.set(id, report);
-      reports.push(report);
-    }
-    this.#changed.clear();
-    if (reports.length > 0) this.#handler?.(reports);
+    return false;
   }
 
   /** Undefined while the fate is not known yet. */
@@ -145,14 +123,4 @@ export class Reporter {
     }
     return reportFor(id, "InvalidCertificate", problem);
   }
-}
-
-function reportFor(id: ItemId, reason: string, problem: string | undefined): ItemReport {
-  return problem === undefined
-    ? { id, state: "programmed" }
-    : { id, state: "rejected", reason, message: problem };
-}
-
-function sameReport(a: ItemReport, b: ItemReport): boolean {
-  return a.state === b.state && a.reason === b.reason && a.message === b.message;
 }

@@ -10,6 +10,7 @@
 
 import type { ItemId, ListenerItem, PlanDelta } from "../../plan/plan.ts";
 import type { ItemReport } from "../dataplane.ts";
+import { ReportQueue, reportFor } from "../report-queue.ts";
 import type { Answer } from "./ads/ads-stream.ts";
 import { certificateProblem } from "./compile/certificates.ts";
 import { isHttp, type Model } from "./compile/model.ts";
@@ -39,10 +40,10 @@ export class Fates {
   readonly #refused: Set<ItemId> = new Set();
   readonly #unchecked: Set<ItemId> = new Set();
   readonly #usersOf: (certificate: ItemId) => Iterable<ItemId>;
-  readonly #changed: Set<ItemId> = new Set();
-  readonly #reported: Map<ItemId, ItemReport> = new Map();
-  #handler: ((reports: readonly ItemReport[]) => void) | undefined;
-  #scheduled = false;
+  readonly #reports: ReportQueue = new ReportQueue(
+    (id) => this.#reportOf(id),
+    () => this.#checkSome(),
+  );
 
   constructor(model: Model, usersOf: (certificate: ItemId) => Iterable<ItemId>) {
     this.#model = model;
@@ -50,25 +51,24 @@ export class Fates {
   }
 
   onReport(handler: (reports: readonly ItemReport[]) => void): void {
-    this.#handler = handler;
-    if (this.#reported.size > 0) handler([...this.#reported.values()]);
+    this.#reports.onReport(handler);
   }
 
   /** After the delta has been compiled. */
   applied(delta: PlanDelta): void {
     for (const id of delta.removes) {
-      for (const known of [this.#ports, this.#listeners, this.#certificates, this.#reported])
-        known.delete(id);
-      for (const known of [this.#unchecked, this.#changed, this.#awaitTable, this.#refused]) known.delete(id);
+      for (const known of [this.#ports, this.#listeners, this.#certificates]) known.delete(id);
+      for (const known of [this.#unchecked, this.#awaitTable, this.#refused]) known.delete(id);
+      this.#reports.forget(id);
     }
     for (const item of delta.upserts) {
-      this.#reported.delete(item.id);
+      this.#reports.renew(item.id);
       if (item.type === "certificate") {
         this.#unchecked.add(item.id);
-      } else if (item.type === "listener") this.#changed.add(item.id);
+      } else if (item.type === "listener") this.#reports.change(item.id);
       else if (item.type === "port") this.#portTouched(item.id);
     }
-    this.#schedule();
+    if (this.#unchecked.size > 0) this.#reports.wake();
   }
 
   scopeChanged(scope: string, listener: ItemId): void {
@@ -86,7 +86,7 @@ export class Fates {
     const fate = listener === undefined ? undefined : this.#listeners.get(listener);
     fate?.pending.delete(scope);
     fate?.refused.delete(scope);
-    if (listener !== undefined) this.#change(listener);
+    if (listener !== undefined) this.#reports.change(listener);
   }
 
   /** The listener is in the table of wildcards now, which has to be taken again. */
@@ -114,9 +114,8 @@ export class Fates {
     for (const [listener, { refused }] of this.#listeners) {
       if (refused.size === 0) continue;
       for (const scope of refused.keys()) cleared(refused, scope, replica);
-      this.#change(listener);
+      this.#reports.change(listener);
     }
-    this.#schedule();
   }
 
   /** The only Envoy there is does not run: nothing is served until it has answered again. */
@@ -126,7 +125,6 @@ export class Fates {
       this.#ports.set(id, verdicts.set(replica, problem));
       this.#portTouched(id);
     }
-    this.#schedule();
   }
 
   /** The answer of an Envoy for the current version of a resource. */
@@ -140,15 +138,14 @@ export class Fates {
       const listener = this.#scopes.get(name);
       if (listener === undefined) return;
       this.#settle(this.#listener(listener), name, replica, problem);
-      this.#change(listener);
+      this.#reports.change(listener);
     } else if (kind === "extension") {
       for (const listener of this.#awaitTable) {
         this.#settle(this.#listener(listener), TABLE, replica, problem);
-        this.#change(listener);
+        this.#reports.change(listener);
       }
       this.#awaitTable.clear();
     }
-    this.#schedule();
   }
 
   #settle(fate: ListenerFate, scope: string, replica: string, problem: string | undefined): void {
@@ -180,7 +177,6 @@ export class Fates {
   certificateRefused(id: ItemId): void {
     this.#refused.add(id);
     this.#certificateChanged(id);
-    this.#schedule();
   }
 
   #knownProblem(id: ItemId): { readonly problem: string | undefined } | undefined {
@@ -201,52 +197,26 @@ export class Fates {
   }
 
   #portTouched(port: ItemId): void {
-    this.#change(port);
-    for (const { id } of this.#model.httpListeners(port)) this.#change(id);
-    for (const { id } of this.#model.streamListeners(port)) this.#change(id);
+    this.#reports.change(port);
+    for (const { id } of this.#model.httpListeners(port)) this.#reports.change(id);
+    for (const { id } of this.#model.streamListeners(port)) this.#reports.change(id);
   }
 
   #certificateChanged(id: ItemId): void {
-    this.#change(id);
-    for (const listener of this.#usersOf(id)) this.#change(listener);
+    this.#reports.change(id);
+    for (const listener of this.#usersOf(id)) this.#reports.change(listener);
   }
 
-  #change(id: ItemId): void {
-    this.#changed.add(id);
-  }
-
-  #schedule(): void {
-    if (this.#scheduled || (this.#changed.size === 0 && this.#unchecked.size === 0)) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      this.#checkSome();
-      this.#report();
-      this.#schedule();
-    });
-  }
-
-  #checkSome(): void {
+  /** Whether there are more. */
+  #checkSome(): boolean {
     let left = CERTIFICATES_PER_TURN;
     for (const id of this.#unchecked) {
-      if (left-- === 0) return;
+      if (left-- === 0) return true;
       this.#unchecked.delete(id);
       this.certificateProblem(id);
       this.#certificateChanged(id);
     }
-  }
-
-  #report(): void {
-    const reports: ItemReport[] = [];
-    for (const id of this.#changed) {
-      const report = this.#reportOf(id);
-      const before = this.#reported.get(id);
-      if (report === undefined || (before !== undefined && sameReport(before, report))) continue;
-      this.#reported.set(id, report);
-      reports.push(report);
-    }
-    this.#changed.clear();
-    if (reports.length > 0) this.#handler?.(reports);
+    return false;
   }
 
   /** Undefined while the fate is not known yet. */
@@ -318,14 +288,4 @@ function readable(problem: string): string {
     .replace(/\s+/g, " ")
     .replace(/^[\s:]+/, "")
     .slice(0, LONGEST_MESSAGE);
-}
-
-function reportFor(id: ItemId, reason: string, problem: string | undefined): ItemReport {
-  return problem === undefined
-    ? { id, state: "programmed" }
-    : { id, state: "rejected", reason, message: problem };
-}
-
-function sameReport(a: ItemReport, b: ItemReport): boolean {
-  return a.state === b.state && a.reason === b.reason && a.message === b.message;
 }

@@ -7,6 +7,7 @@
  */
 import type { ItemId, PlanDelta } from "../../plan/plan.ts";
 import type { CloseOptions, DataPlane, ItemReport } from "../dataplane.ts";
+import { ReportQueue } from "../report-queue.ts";
 import { tunnelFeatures } from "./features.ts";
 import { GrpcUse } from "./grpc-use.ts";
 import { InnerPlan, innerPortId } from "./inner-plan.ts";
@@ -53,10 +54,7 @@ export class TunnelDataPlane implements DataPlane {
   /** Listeners by the inner one that serves them, and back. */
   readonly #servedBy: Map<ItemId, Set<ItemId>> = new Map();
   readonly #serverOf: Map<ItemId, ItemId> = new Map();
-  readonly #reported: Map<ItemId, ItemReport> = new Map();
-  readonly #changed: Set<ItemId> = new Set();
-  #scheduled = false;
-  #handler: ((reports: readonly ItemReport[]) => void) | undefined;
+  readonly #reports: ReportQueue = new ReportQueue((id) => this.#reportOf(id));
 
   constructor(options: TunnelDataPlaneOptions) {
     this.#options = options;
@@ -79,8 +77,7 @@ export class TunnelDataPlane implements DataPlane {
   }
 
   onReport(handler: (reports: readonly ItemReport[]) => void): void {
-    this.#handler = handler;
-    if (this.#reported.size > 0) handler([...this.#reported.values()]);
+    this.#reports.onReport(handler);
   }
 
   /** The edge stops sending before the proxy stops serving. */
@@ -95,13 +92,13 @@ export class TunnelDataPlane implements DataPlane {
     for (const id of removes) {
       const gateway = this.#plan.gatewayOf(id);
       if (gateway !== undefined) this.#members.get(gateway)?.delete(id);
-      this.#reported.delete(id);
+      this.#reports.forget(id);
       this.#certificates.delete(id);
       this.#serve(id, undefined);
     }
     for (const { type, id, gateway } of upserts) {
       if (type === "certificate") this.#certificates.add(id);
-      if (type === "certificate" || type === "port" || type === "listener") this.#reported.delete(id);
+      if (type === "certificate" || type === "port" || type === "listener") this.#reports.renew(id);
       if (type === "port" || type === "listener") membersOf(this.#members, gateway).add(id);
     }
   }
@@ -173,28 +170,8 @@ export class TunnelDataPlane implements DataPlane {
     this.#report(this.#members.get(gateway) ?? []);
   }
 
-  /** Never from within `apply`: whoever applies is not ready for an answer. */
   #report(ids: Iterable<ItemId>): void {
-    for (const id of ids) this.#changed.add(id);
-    if (this.#scheduled || this.#changed.size === 0) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      this.#flush();
-    });
-  }
-
-  #flush(): void {
-    const reports: ItemReport[] = [];
-    for (const id of this.#changed) {
-      const report = this.#reportOf(id);
-      const before = this.#reported.get(id);
-      if (report === undefined || (before !== undefined && sameReport(before, report))) continue;
-      this.#reported.set(id, report);
-      reports.push(report);
-    }
-    this.#changed.clear();
-    if (reports.length > 0) this.#handler?.(reports);
+    for (const id of ids) this.#reports.change(id);
   }
 
   /** Undefined while the fate is not known yet. */
@@ -243,8 +220,4 @@ function membersOf(map: Map<string, Set<ItemId>>, key: string): Set<ItemId> {
   const members = map.get(key) ?? new Set();
   map.set(key, members);
   return members;
-}
-
-function sameReport(a: ItemReport, b: ItemReport): boolean {
-  return a.state === b.state && a.reason === b.reason && a.message === b.message;
 }
