@@ -1,0 +1,162 @@
+/**
+ * Two tenants of one Gateway: alice, who is served, and mallory, who may write whatever she likes in her own namespace (and is believed nothing). Names of what is alice's are words
+ * that occur nowhere else: where mallory can read one of them, something told her.
+ */
+import { CHART, ROOT, readText } from "../chart/manifests.ts";
+import { loadImage } from "../cluster/cluster.ts";
+import { loadSuiteImages } from "../cluster/conformance.ts";
+import { productImage } from "../cluster/product-image.ts";
+import { selfSigned } from "../dataplanes/certificates.ts";
+import { Bed, ok } from "./bed.ts";
+
+const ECHO = "registry.k8s.io/gateway-api/conformance/echo-basic:v0.2.0";
+export const SYSTEM = "mergeway-system";
+export const GATEWAY_API = "gateway.networking.k8s.io/v1";
+/** The hostname itself is no secret: mallory has it from the DNS. */
+export const HOST = "alice.example.com";
+/** What only alice and the platform team know. */
+export const SECRETS: RegExp = /crown|jewels|vault|throne|\balice\b(?!\.example\.com)/;
+export const MOST_LISTENERS = 300;
+
+export function object(apiVersion: string, kind: string, at: string, rest: object): object {
+  const [namespace, name] = at.split("/");
+  return { apiVersion, kind, metadata: { namespace, name }, ...rest };
+}
+
+export function set(at: string, listeners: readonly object[], gateway = "infra/shared"): object {
+  const [namespace, name] = gateway.split("/");
+  return object(GATEWAY_API, "ListenerSet", at, { spec: { parentRef: { namespace, name }, listeners } });
+}
+
+export function route(at: string, spec: object): object {
+  return object(GATEWAY_API, "HTTPRoute", at, { spec });
+}
+
+export function http(hostname: string | undefined, more: object = {}): object {
+  return {
+    name: "web",
+    port: 80,
+    protocol: "HTTP",
+    ...(hostname === undefined ? {} : { hostname }),
+    ...more,
+  };
+}
+
+function namespace(name: string, labels: object = {}): object {
+  return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels } };
+}
+
+function keyPair(at: string, hostname: string): object {
+  const { cert, key } = selfSigned([hostname]);
+  return object("v1", "Secret", at, {
+    type: "kubernetes.io/tls",
+    stringData: { "tls.crt": cert, "tls.key": key },
+  });
+}
+
+function backend(namespaceName: string, name: string): readonly object[] {
+  const labels = { app: name };
+  const env = Object.entries({ POD_NAME: name, NAMESPACE: namespaceName });
+  return [
+    object("v1", "Service", `${namespaceName}/${name}`, {
+      spec: { selector: labels, ports: [{ port: 8080, targetPort: 3000 }] },
+    }),
+    object("apps/v1", "Deployment", `${namespaceName}/${name}`, {
+      spec: {
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: {
+            containers: [{ name, image: ECHO, env: env.map(([key, value]) => ({ name: key, value })) }],
+          },
+        },
+      },
+    }),
+  ];
+}
+
+const ALL = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+
+/** More than most platforms give a tenant: every kind that Mergeway reads, and every status. */
+const RIGHTS = [
+  { apiGroups: ["gateway.networking.k8s.io"], resources: ["*"], verbs: ALL },
+  { apiGroups: ["mergeway.dev"], resources: ["*"], verbs: ALL },
+  {
+    apiGroups: [""],
+    resources: ["services", "secrets", "configmaps", "pods", "serviceaccounts", "serviceaccounts/token"],
+    verbs: ALL,
+  },
+  { apiGroups: ["", "events.k8s.io"], resources: ["events"], verbs: ["get", "list"] },
+];
+
+const TENANT = { tenant: "yes" };
+const shared = {
+  spec: {
+    gatewayClassName: "mergeway",
+    allowedListeners: { namespaces: { from: "Selector", selector: { matchLabels: TENANT } } },
+    listeners: [
+      { ...http("guard.example.com"), name: "guard" },
+      {
+        ...{ name: "guard-tls", port: 443, protocol: "HTTPS", hostname: "guard.example.com" },
+        tls: { certificateRefs: [{ name: "guard" }] },
+      },
+    ],
+  },
+};
+
+const WORLD: readonly object[] = [
+  namespace("infra"),
+  namespace("alice", TENANT),
+  namespace("mallory", TENANT),
+  keyPair("infra/guard", "guard.example.com"),
+  object("mergeway.dev/v1alpha1", "GatewayParameters", "infra/platform", { spec: { replicas: 1 } }),
+  object(GATEWAY_API, "Gateway", "infra/shared", shared),
+  keyPair("alice/jewels", HOST),
+  object("v1", "ConfigMap", "alice/jewels", { data: { "ca.crt": selfSigned([HOST]).cert } }),
+  ...backend("alice", "vault"),
+  set("alice/crown", [
+    http(HOST),
+    {
+      ...{ name: "tls", port: 443, protocol: "HTTPS", hostname: HOST },
+      tls: { certificateRefs: [{ name: "jewels" }] },
+    },
+  ]),
+  route("alice/throne", {
+    parentRefs: [{ kind: "ListenerSet", name: "crown" }],
+    rules: [{ backendRefs: [{ name: "vault", port: 8080 }] }],
+  }),
+  ...backend("mallory", "den"),
+  object("v1", "ServiceAccount", "mallory/mallory", {}),
+  object("rbac.authorization.k8s.io/v1", "Role", "mallory/tenant", { rules: RIGHTS }),
+  object("rbac.authorization.k8s.io/v1", "RoleBinding", "mallory/tenant", {
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "tenant" },
+    subjects: [{ kind: "ServiceAccount", name: "mallory", namespace: "mallory" }],
+  }),
+];
+
+/** One replica of the controller: its log is the whole log, its metrics are all there is. */
+export async function tenantsUp(name: string): Promise<Bed> {
+  const bed = await Bed.up(name);
+  const { version } = JSON.parse(readText("package.json")) as { version: string };
+  await loadImage(bed.cluster, await productImage(ROOT, `mergeway:${version}`));
+  await loadSuiteImages(bed.cluster);
+  await ok(bed.kubectl(["create", "namespace", SYSTEM]));
+  const settings = `--set=replicas=1,dataPlane.type=embedded,controller.maxListenersPerGateway=${MOST_LISTENERS}`;
+  const chart = ["template", "mergeway", CHART, "--include-crds", "-n", SYSTEM, settings];
+  await ok(bed.kubectl(["apply", "--server-side", "-n", SYSTEM, "-f", "-"], await ok(bed.helm(chart))));
+  await ok(bed.kubectl(["rollout", "status", "-n", SYSTEM, "deploy/mergeway", "--timeout=180s"]));
+  const list = { apiVersion: "v1", kind: "List", items: WORLD };
+  await ok(bed.kubectl(["apply", "-f", "-"], JSON.stringify(list)));
+  const waits = [
+    ["infra", "gateway/shared"],
+    ["alice", "listenerset/crown"],
+  ] as const;
+  for (const [at, what] of waits)
+    await ok(bed.kubectl(["wait", "-n", at, "--for=condition=Programmed", what, "--timeout=180s"]));
+  for (const [at, what] of [
+    ["alice", "deploy/vault"],
+    ["mallory", "deploy/den"],
+  ] as const)
+    await ok(bed.kubectl(["rollout", "status", "-n", at, what, "--timeout=180s"]));
+  return bed;
+}
