@@ -13,6 +13,7 @@ import { envoyBinary } from "../dataplanes/envoy-binary.ts";
 import { ask, Backends } from "../dataplanes/http-peers.ts";
 import { lastingPort } from "../dataplanes/lasting-port.ts";
 import { backend, forwardTo, gateway, host, listener, port, rule } from "../dataplanes/plan-builder.ts";
+import { SpanCollector } from "../dataplanes/span-collector.ts";
 
 const binary = envoyBinary();
 const WAIT = { timeout: 20_000, interval: 50 };
@@ -121,7 +122,20 @@ describe("the agent of an Envoy", () => {
     expect((await ask(at, { host: "a.example" })).status).toBe(200);
   });
 
-  test("tells Envoy where spans go before a listener names it, and waits for no collector", async () => {
+  test("tells Envoy where spans go", async () => {
+    await plane.close();
+    const collector = new SpanCollector();
+    plane = makePlane({ tracing: { endpoint: await collector.open(), sampling: 100 } });
+    startEnvoy();
+    await serveOne();
+    plane.begin();
+    await expect.poll(() => plane.isReady, WAIT).toBe(true);
+    expect((await ask(at, { host: "a.example", path: "/traced" })).status).toBe(200);
+    await expect.poll(() => collector.all.includes("/traced"), WAIT).toBe(true);
+    collector.close();
+  });
+
+  test("serves though the collector is not there", async () => {
     await plane.close();
     plane = makePlane({ tracing: { endpoint: "nobody.invalid:4317", sampling: 100 } });
     startEnvoy();

@@ -1,54 +1,25 @@
 /** Spans of requests reach a collector that speaks OTLP over gRPC, and only where they are asked for. */
-import { createServer, type Http2Server } from "node:http2";
-import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { EnvoyDataPlane } from "../../src/dataplanes/envoy/envoy-data-plane.ts";
 import { createEnvoy } from "./envoy-plane.ts";
 import { ask, Backends } from "./http-peers.ts";
 import { lastingPort } from "./lasting-port.ts";
 import { backend, forwardTo, host, listener, port, rule } from "./plan-builder.ts";
+import { SpanCollector } from "./span-collector.ts";
 
 const EXPORT = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const WAIT = { timeout: 15_000, interval: 50 };
 
-/** Keeps what it is sent, and thanks for it with an empty message. */
-class Collector {
-  readonly received: Buffer[] = [];
-  readonly paths: Set<string> = new Set();
-  readonly #server: Http2Server = createServer();
-
-  async open(): Promise<string> {
-    this.#server.on("stream", (stream, headers) => {
-      const chunks: Buffer[] = [];
-      stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-      stream.on("end", () => {
-        this.paths.add(String(headers[":path"]));
-        this.received.push(Buffer.concat(chunks));
-        stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
-        stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-        stream.end(Buffer.alloc(5));
-      });
-      stream.on("error", () => {});
-    });
-    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
-    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  close(): void {
-    this.#server.close();
-  }
-}
-
 describe("tracing by Envoy", () => {
-  let collector: Collector;
+  let collector: SpanCollector;
   let backends: Backends;
   const planes: EnvoyDataPlane[] = [];
   let endpoint: string;
   let at: number;
 
   beforeEach(async () => {
-    collector = new Collector();
+    collector = new SpanCollector();
     endpoint = await collector.open();
     backends = new Backends();
     at = await lastingPort();
@@ -92,11 +63,10 @@ describe("tracing by Envoy", () => {
     const { seen } = await ask(at, { host: "a.example", headers: { traceparent } });
     expect(String(seen.headers["traceparent"])).toContain(TRACE);
     expect(seen.headers["traceparent"]).not.toBe(traceparent);
-    const all = (): Buffer => Buffer.concat(collector.received);
-    await expect.poll(() => all().includes(Buffer.from(TRACE, "hex")), WAIT).toBe(true);
+    await expect.poll(() => collector.all.includes(Buffer.from(TRACE, "hex")), WAIT).toBe(true);
     expect([...collector.paths]).toEqual([EXPORT]);
     // The Gateway is the service.
-    expect(all().includes("infra/edge")).toBe(true);
+    expect(collector.all.includes("infra/edge")).toBe(true);
   });
 
   test("nothing is sampled at 0 percent, whatever header of Envoy's own a client sends", async () => {
@@ -107,8 +77,7 @@ describe("tracing by Envoy", () => {
     at = await lastingPort();
     await serve(100);
     await ask(at, { host: "a.example", path: "/loud" });
-    const all = (): Buffer => Buffer.concat(collector.received);
-    await expect.poll(() => all().includes("/loud"), WAIT).toBe(true);
-    expect(all().includes("/quiet")).toBe(false);
+    await expect.poll(() => collector.all.includes("/loud"), WAIT).toBe(true);
+    expect(collector.all.includes("/quiet")).toBe(false);
   });
 });
