@@ -25,6 +25,9 @@ import {
 } from "./world.ts";
 
 let stepCount = 0;
+/** When the regulars were last asked. */
+let lastAsked = Number.NEGATIVE_INFINITY;
+const ASK_MS = 10_000;
 const ROUNDS = Number(process.env["ROUNDS"] ?? 10);
 const REGULARS = 20;
 const SETTLE_MS = 200;
@@ -161,9 +164,15 @@ async function play(world: World, measured: Side, round: number): Promise<void> 
       other.layout.apply(plan);
       await firstRight(performance.now(), () => step.ask(other.layout), step.isRight);
     }
+    await askRegulars();
   }
-  // Nobody is idle for so long that it would be sent away for that.
+}
+
+/** Nobody is idle for so long (a minute) that it would be sent away for that. */
+async function askRegulars(): Promise<void> {
+  if (performance.now() - lastAsked < ASK_MS) return;
   for (const { sides } of worlds) for (const { regulars } of sides) await regulars.ask();
+  lastAsked = performance.now();
 }
 
 function steps(size: Size, round: number): readonly Step[] {
