@@ -111,6 +111,29 @@ describe("a connection of HTTP/1", () => {
     expect(statuses(parseAnswers(await answer))).toEqual([404, 200]);
   });
 
+  it("is heard again behind a body that had to wait for a connection to the backend", async () => {
+    const slow = await sockets.serve((socket) => {
+      socket.on("data", (bytes) => {
+        if (!bytes.toString("latin1").includes("HTTP/1.1\r\n")) return;
+        setTimeout(() => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nslow"), 300);
+      });
+    });
+    const narrow = await startGateway({ slow }, { connectionsPerEndpoint: 1 });
+    const first = talk(sockets, narrow.port, ask("slow", "Connection: close\r\n"));
+    const socket = await sockets.connect(narrow.port);
+    const answer = received(socket);
+    // A little more than a stream holds: it says that it is full with the very last piece.
+    const length = 65_600;
+    socket.write(
+      `POST / HTTP/1.1\r\nHost: slow.example\r\nContent-Length: ${length}\r\n\r\n${"x".repeat(length)}`,
+    );
+    await once(socket, "data");
+    socket.write(ask("nobody", "Connection: close\r\n"));
+    expect(statuses(parseAnswers(await answer))).toEqual([200, 404]);
+    expect(statuses(await first)).toEqual([200]);
+    await narrow.close();
+  });
+
   it("carries trailers of a request to the backend, without those that may not pass", async () => {
     const answers = await talk(
       sockets,

@@ -107,6 +107,8 @@ class ServerConnection implements RequestSink, AnswerWriter, Timed {
       this.#exchange.received = true;
       this.#exchange.requestTrailers = trailers;
       this.#body?.push(null);
+      // Whoever reads the body slowly asks for no more of it; the next request, or the client's end, must be heard all the same.
+      this.#socket.resume();
       if (!this.#unflushed) this.deadline = Number.POSITIVE_INFINITY;
     }
   }
