@@ -61,9 +61,12 @@ class PlanClient {
       if (addresses.includes(address)) continue;
       link.close();
       this.#links.delete(address);
+      // One that we have left says nothing any more, not even that it has gone.
+      if (this.#source === link) this.#source = undefined;
     }
     for (const address of addresses)
       if (!this.#links.has(address)) this.#links.set(address, this.#open(address));
+    this.#choose();
   }
 
   close(): void {
