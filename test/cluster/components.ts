@@ -85,6 +85,8 @@ export function commandOf(cluster: Cluster, component: ComponentName): readonly 
         `--root-ca-file=${pki.authority}`,
         "--use-service-account-credentials=true",
         "--leader-elect=false",
+        // The only node is there as long as the cluster is. A heartbeat held up, by a test that stops the API server or by a busy machine, would take every pod out of its Services.
+        "--node-monitor-grace-period=10m",
       ];
     case "kube-scheduler":
       return [kubernetes("kube-scheduler"), kubeconfig, "--leader-elect=false"];
