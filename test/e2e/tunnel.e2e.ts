@@ -319,16 +319,19 @@ describe("top-level conditions of a ListenerSet", () => {
 
   test("Programmed=False Pending while no connector is connected; the address stays", async () => {
     await cloudflare.accept(false);
-    await cluster.settled(set(place), ({ status }) =>
-      expect(said(status)).toEqual({ Accepted: "True/Accepted", Programmed: "False/Pending" }),
-    );
-    const { status } = await cluster.get(at(EDGE));
-    expect(conditionOf(status, "Programmed")).toMatchObject({
-      reason: "Pending",
-      message: "no connector of the tunnel is connected",
-    });
-    expect(status?.addresses?.[0]?.value).toBe(`${tunnel}.cfargotunnel.com`);
-    await cloudflare.accept(true);
+    try {
+      await cluster.settled(set(place), ({ status }) =>
+        expect(said(status)).toEqual({ Accepted: "True/Accepted", Programmed: "False/Pending" }),
+      );
+      const { status } = await cluster.get(at(EDGE));
+      expect(conditionOf(status, "Programmed")).toMatchObject({
+        reason: "Pending",
+        message: "no connector of the tunnel is connected",
+      });
+      expect(status?.addresses?.[0]?.value).toBe(`${tunnel}.cfargotunnel.com`);
+    } finally {
+      await cloudflare.accept(true);
+    }
     await programmed(EDGE);
     await cluster.settled(set(place), ({ status: now }) => expect(said(now)).toEqual(ACCEPTED));
     await cluster.remove(set(place));
