@@ -278,6 +278,43 @@ describe("HTTP/2 sessions: flow control", () => {
   }
 });
 
+describe("HTTP/2 sessions: frames of no use", () => {
+  const pinging = frame(ping, 0, 0, Buffer.alloc(8));
+  const calmed = (server: EchoServer): boolean => find(server, goaway, 0)?.readUInt32BE(4) === 11;
+
+  test("a peer that measures the connection by pings as it sends and receives goes on", async () => {
+    const server = greeted({ pings: 5 });
+    for (let id = 1; id < 200; id += 2) {
+      server.session.read(Buffer.concat([headersFrames(id, post, false), pinging]));
+      server.session.read(Buffer.concat([frame(data, END_STREAM, id, Buffer.from("piece")), pinging]));
+      await settle();
+    }
+    expect(calmed(server)).toBe(false);
+    expect(server.requests.filter(({ outcome }) => outcome === "done")).toHaveLength(100);
+    expect(server.wire.frames().filter(({ type }) => type === ping)).toHaveLength(200);
+  });
+
+  test("resets behind answers do not count against a busy peer", async () => {
+    const server = greeted();
+    for (let id = 1; id < 2 * 5_000; id += 2) {
+      server.session.read(headersFrames(id, get));
+      if (id % 501 === 0) await settle();
+      server.session.read(frame(windowUpdate, 0, id, u32(1)));
+    }
+    await settle();
+    expect(calmed(server)).toBe(false);
+  });
+
+  test("pings alone are too many soon", async () => {
+    const server = greeted({ pings: 5 });
+    for (let sent = 0; sent < 5; sent++) server.session.read(pinging);
+    expect(calmed(server)).toBe(false);
+    server.session.read(pinging);
+    await settle();
+    expect(calmed(server)).toBe(true);
+  });
+});
+
 describe("HTTP/2 sessions: taking leave", () => {
   test("streams on the way are served, later ones are not, then the connection ends", async () => {
     const server = greeted();

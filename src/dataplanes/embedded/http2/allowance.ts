@@ -10,6 +10,11 @@ export class Allowance {
     this.#limit = limit;
   }
 
+  /** Gives back what was spent: whoever does something of use may do more that is of none. */
+  earn(times: number): void {
+    this.#spent = Math.max(0, this.#spent - times);
+  }
+
   spend(): boolean {
     if (this.#limit === 0) return true;
     const now = Date.now();

@@ -2,7 +2,8 @@
  * One HTTP/2 connection (RFC 9113), the same for both sides: frames are checked and given to their streams, settings, pings and windows are kept.
  *
  * - What breaks the protocol for the whole connection ends it with GOAWAY; what breaks one stream ends that stream.
- * - Frames that cost the peer nothing are counted; whoever overdoes it is told to calm down.
+ * - Frames that cost the peer nothing are counted against those that carry something: gRPC measures its connections with a ping for nearly every piece
+ *   of data. Whoever overdoes it is told to calm down.
  * - A header block is read as a whole or not at all, and never beyond its bounds.
  */
 
@@ -28,6 +29,8 @@ import type { Wire, WireReader } from "./wire.ts";
 /** Beyond it writers wait, and readers of a client's requests do, too. */
 const MAX_BACKLOG_BYTES = 256 * 1024;
 const IDLE_FRAMES = 4_000;
+/** Frames of no use that may come with one stream, as a reset behind an answer does. */
+const IDLE_FRAMES_PER_STREAM = 4;
 
 export interface SessionOptions {
   readonly isServer: boolean;
@@ -252,6 +255,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
         return;
       }
     }
+    if (from < to) this.carried();
     const problem =
       stream.receiveData(bytes, from, to, flowBytes) ??
       (endStream ? stream.receiveEnd(undefined) : undefined);
@@ -403,7 +407,14 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     return true;
   }
 
+  carried(): void {
+    this.#pings.earn(1);
+    this.#idleFrames.earn(1);
+  }
+
   protected openStream(id: number, own: boolean): Stream {
+    this.#pings.earn(1);
+    this.#idleFrames.earn(IDLE_FRAMES_PER_STREAM);
     const stream = new Stream(this, {
       id,
       own,

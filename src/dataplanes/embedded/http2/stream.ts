@@ -29,6 +29,8 @@ export interface StreamOwner {
   readonly congested: boolean;
   /** Bytes of DATA that the peer takes on the whole connection. */
   sendWindow: number;
+  /** A frame with data has gone out. */
+  carried(): void;
   /** Calls `flush` when there is room again. */
   wait(stream: Stream): void;
   /** Bytes of DATA that have found their reader. */
@@ -284,6 +286,7 @@ export class Stream {
       const last = room === left && this.#endsWith(chunk);
       if ((room <= 0 && !(last && left === 0)) || (owner.congested && !last)) break;
       owner.outbox.data(this.id, chunk, at, { end: at + room, endStream: last });
+      if (room > 0) owner.carried();
       at += room;
       this.#sendWindow -= room;
       owner.sendWindow -= room;
