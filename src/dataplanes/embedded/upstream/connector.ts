@@ -33,7 +33,10 @@ export class Connector {
         done(error);
       }
     };
-    const limit = setTimeout(() => settle(new Error("no connection in time")), this.#timeoutMs);
+    const limit =
+      this.#timeoutMs > 0
+        ? setTimeout(() => settle(new Error("no connection in time")), this.#timeoutMs)
+        : undefined;
     socket.once(this.#tls === undefined ? "connect" : "secureConnect", () => settle(null));
     socket.once("error", settle);
     socket.once("close", () => settle(new Error("the connection closed before it was ready")));
