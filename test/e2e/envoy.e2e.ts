@@ -13,12 +13,12 @@ import { loadSuiteImages } from "../cluster/conformance.ts";
 import { inside } from "../cluster/namespace.ts";
 import { selfSigned } from "../dataplanes/certificates.ts";
 import { Bed, ok } from "./bed.ts";
+import { ECHO_BACKEND } from "./echo-backend.ts";
 import { installMergeway } from "./installation.ts";
 import { type Load, startLoad } from "./running-load.ts";
 
 const GATEWAY_API = "gateway.networking.k8s.io/v1";
 const OWN_API = "mergeway.dev/v1alpha1";
-const ECHO = "registry.k8s.io/gateway-api/conformance/echo-basic:v0.2.0";
 const WAIT = { timeout: 120_000, interval: 500 };
 const NEVER_ASKED = "never-asked.example.com";
 
@@ -84,29 +84,7 @@ const WORLD: readonly object[] = [
   gateway("moving", "moving"),
   set("moved", "moving", [{ ...HTTP, hostname: "moved.example.com" }]),
   route("moved"),
-  object("Service", "echo", "v1", {
-    spec: { selector: { app: "echo" }, ports: [{ port: 8080, targetPort: 3000 }] },
-  }),
-  object("Deployment", "echo", "apps/v1", {
-    spec: {
-      selector: { matchLabels: { app: "echo" } },
-      template: {
-        metadata: { labels: { app: "echo" } },
-        spec: {
-          containers: [
-            {
-              name: "echo",
-              image: ECHO,
-              env: [
-                { name: "POD_NAME", value: "echo" },
-                { name: "NAMESPACE", value: "default" },
-              ],
-            },
-          ],
-        },
-      },
-    },
-  }),
+  ...ECHO_BACKEND,
 ];
 
 beforeAll(async () => {

@@ -9,9 +9,9 @@ import { loadImage } from "../cluster/cluster.ts";
 import { loadSuiteImages } from "../cluster/conformance.ts";
 import { productImage } from "../cluster/product-image.ts";
 import { Bed, ok } from "./bed.ts";
+import { ECHO_BACKEND } from "./echo-backend.ts";
 import { type Load, startLoad } from "./running-load.ts";
 
-const ECHO = "registry.k8s.io/gateway-api/conformance/echo-basic:v0.2.0";
 const rows: string[] = [];
 let bed: Bed;
 let address: string;
@@ -54,29 +54,7 @@ const WORLD: readonly object[] = [
   }),
   set("first"),
   route("first"),
-  manifest("Service", "echo", "v1", {
-    spec: { selector: { app: "echo" }, ports: [{ port: 8080, targetPort: 3000 }] },
-  }),
-  manifest("Deployment", "echo", "apps/v1", {
-    spec: {
-      selector: { matchLabels: { app: "echo" } },
-      template: {
-        metadata: { labels: { app: "echo" } },
-        spec: {
-          containers: [
-            {
-              name: "echo",
-              image: ECHO,
-              env: [
-                { name: "POD_NAME", value: "echo" },
-                { name: "NAMESPACE", value: "default" },
-              ],
-            },
-          ],
-        },
-      },
-    },
-  }),
+  ...ECHO_BACKEND,
 ];
 
 beforeAll(async () => {
