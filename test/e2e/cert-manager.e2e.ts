@@ -160,204 +160,206 @@ function served(asking: Asking): Promise<string> {
   });
 }
 
-test("a ListenerSet with an issuer: from no certificate to HTTPS, and nothing is restarted", async () => {
-  for (const plane of PLANES) {
-    await apply(fromGuide("cluster-issuer: ca\n", plane));
-    await eventually(async () =>
-      expect(await conditions(plane, "shop")).toMatchObject({
-        Accepted: "False Invalid",
-        ResolvedRefs: "False InvalidCertificateRef",
-        Programmed: "False Invalid",
-      }),
-    );
-    expect((await ask({ plane, url: "https://shop.example.com/" })).code).not.toBe(0);
-  }
-
-  await apply(fromGuide("selfSigned: {}"));
-  for (const plane of PLANES) {
-    await waitFor("listenerset/shop", "Programmed", `team-${plane}`);
-    for (const listener of ["shop", "cart"]) {
-      expect(await conditions(plane, listener)).toMatchObject({
-        Accepted: "True Accepted",
-        ResolvedRefs: "True ResolvedRefs",
-        Programmed: "True Programmed",
-      });
+describe("cert-manager's own controllers, started by a main of ours, without its webhook and cainjector", () => {
+  test("a ListenerSet with an issuer: from no certificate to HTTPS, and nothing is restarted", async () => {
+    for (const plane of PLANES) {
+      await apply(fromGuide("cluster-issuer: ca\n", plane));
+      await eventually(async () =>
+        expect(await conditions(plane, "shop")).toMatchObject({
+          Accepted: "False Invalid",
+          ResolvedRefs: "False InvalidCertificateRef",
+          Programmed: "False Invalid",
+        }),
+      );
+      expect((await ask({ plane, url: "https://shop.example.com/" })).code).not.toBe(0);
     }
-    const authority = await secretValue("ca", "tls.crt", "cert-manager");
-    for (const hostname of ["shop.example.com", "cart.example.com"]) {
-      const answer = await served({ plane, url: `https://${hostname}/`, authority });
-      expect(answer).toContain(`"namespace": "team-${plane}"`);
+
+    await apply(fromGuide("selfSigned: {}"));
+    for (const plane of PLANES) {
+      await waitFor("listenerset/shop", "Programmed", `team-${plane}`);
+      for (const listener of ["shop", "cart"]) {
+        expect(await conditions(plane, listener)).toMatchObject({
+          Accepted: "True Accepted",
+          ResolvedRefs: "True ResolvedRefs",
+          Programmed: "True Programmed",
+        });
+      }
+      const authority = await secretValue("ca", "tls.crt", "cert-manager");
+      for (const hostname of ["shop.example.com", "cart.example.com"]) {
+        const answer = await served({ plane, url: `https://${hostname}/`, authority });
+        expect(answer).toContain(`"namespace": "team-${plane}"`);
+      }
+      await eventually(async () => expect(await eventsOf("shop", plane)).toEqual(WAITED_AND_SERVED));
     }
-    await eventually(async () => expect(await eventsOf("shop", plane)).toEqual(WAITED_AND_SERVED));
-  }
-  expect(await podsOfMergeway()).toBe(untouched);
-});
-
-const WAITED_AND_SERVED = [
-  "Normal Accepted the set is accepted",
-  "Normal ResolvedRefs listener cart: all references resolve",
-  "Normal ResolvedRefs listener shop: all references resolve",
-  "Warning InvalidCertificateRef listener cart: Secret shop does not exist",
-  "Warning InvalidCertificateRef listener shop: Secret shop does not exist",
-  "Warning ListenersNotValid not valid: shop, cart",
-];
-
-/** Mergeway's Events about a set; cert-manager has its own. */
-async function eventsOf(set: string, plane: Plane): Promise<readonly string[]> {
-  const chosen = `--field-selector=regarding.kind=ListenerSet,regarding.name=${set}`;
-  const all = await ok(
-    bed.kubectl(["-n", `team-${plane}`, "get", "events.v1.events.k8s.io", chosen, "-o", "json"]),
-  );
-  const { items } = JSON.parse(all) as { items: Readonly<Record<string, string>>[] };
-  const own = items.filter(({ reportingController }) => reportingController === "mergeway.dev/controller");
-  return own.map(({ type, reason, note }) => `${type} ${reason} ${note}`).sort();
-}
-
-/** Clients want the issuer to have a name, and here that is the subject's. */
-const COMMON_NAME = "\n    cert-manager.io/common-name: own.example.com";
-
-test("an issuer of the team's own that signs itself", async () => {
-  const plane = "embedded";
-  const issuer = {
-    apiVersion: "cert-manager.io/v1",
-    kind: "Issuer",
-    metadata: { name: "own", namespace: `team-${plane}` },
-    spec: { selfSigned: {} },
-  };
-  const set = fromGuide("cluster-issuer: ca\n", plane)
-    .replaceAll("cert-manager.io/cluster-issuer: ca", `cert-manager.io/issuer: own${COMMON_NAME}`)
-    .replaceAll(/(?<!host)name: shop/g, "name: own")
-    .replaceAll(".example.com", ".own.example.com");
-  await apply(JSON.stringify(issuer), set);
-  await waitFor("listenerset/own", "Programmed", `team-${plane}`);
-  const own = await certificateOf("own", `team-${plane}`);
-  expect(own.verify(own.publicKey)).toBe(true);
-  await served({ plane, url: "https://shop.own.example.com/", authority: own.toString() });
-});
-
-interface Seen {
-  readonly serials: readonly string[];
-  readonly failures: readonly string[];
-  readonly answers: number;
-  readonly connections: number;
-}
-
-test.each(PLANES)(
-  "a renewal (%s): the next handshake meets the new certificate, connections in use go on",
-  async (plane) => {
-    const team = `team-${plane}`;
-    const before = await certificateOf("shop", team);
-    const client = [process.execPath, CONNECTION, addresses.get(plane) ?? "", "shop.example.com"];
-    const [program, args] = inside(bed.cluster, client);
-    const env = insideEnvironment(bed.cluster);
-    const child = spawn(program, args, { env, stdio: ["pipe", "pipe", "inherit"] });
-    const printed = text(child.stdout);
-    await delay(1_000);
-
-    await renew("shop", team);
-    const after = await eventually(async () => {
-      const now = await certificateOf("shop", team);
-      expect(now.serialNumber).not.toBe(before.serialNumber);
-      return now;
-    });
-    await eventually(async () =>
-      expect(await servedSerial(plane, "shop.example.com")).toBe(after.serialNumber),
-    );
-    await delay(1_000);
-    child.stdin.end();
-
-    const { h1, h2, fresh } = JSON.parse(await printed) as Readonly<Record<"h1" | "h2" | "fresh", Seen>>;
-    for (const kept of [h1, h2]) {
-      expect(kept).toMatchObject({ serials: [before.serialNumber], failures: [] });
-      expect(kept.answers).toBeGreaterThan(10);
-    }
-    expect(h1.connections).toBe(1);
-    expect(fresh).toMatchObject({ serials: [before.serialNumber, after.serialNumber], failures: [] });
-    expect(after.publicKey.equals(before.publicKey)).toBe(false);
     expect(await podsOfMergeway()).toBe(untouched);
-  },
-);
-
-/** What `cmctl renew` does. */
-async function renew(certificate: string, namespace: string): Promise<void> {
-  const get = ["-n", namespace, "get", "certificate", certificate, "-o", "json"];
-  const { status } = JSON.parse(await ok(bed.kubectl(get))) as { status: { conditions: Condition[] } };
-  const issuing = { type: "Issuing", status: "True", reason: "ManuallyTriggered", message: "by a test" };
-  const patch = JSON.stringify({ status: { conditions: [...status.conditions, issuing] } });
-  const flags = ["--subresource=status", "--type=merge", "-p", patch];
-  await ok(bed.kubectl(["-n", namespace, "patch", "certificate", certificate, ...flags]));
-}
-
-async function servedSerial(plane: Plane, hostname: string): Promise<string> {
-  const at = `${addresses.get(plane)}:443`;
-  const connect = `openssl s_client -connect ${at} -servername ${hostname} </dev/null 2>/dev/null`;
-  const out = await ok(bed.shell(`${connect} | openssl x509 -noout -serial`));
-  return out.trim().replace("serial=", "");
-}
-
-test.each(PLANES)("the Gateway's own listener (%s)", async (plane) => {
-  const listener = {
-    name: "platform",
-    port: 443,
-    protocol: "HTTPS",
-    hostname: "platform.example.com",
-    tls: { mode: "Terminate", certificateRefs: [{ name: `platform-${plane}` }] },
-  };
-  const annotations = { "cert-manager.io/cluster-issuer": "ca" };
-  const patch = JSON.stringify([
-    { op: "add", path: "/spec/listeners/-", value: listener },
-    { op: "add", path: "/metadata/annotations", value: annotations },
-  ]);
-  await ok(bed.kubectl(["-n", "gateways", "patch", `gateway/${plane}`, "--type=json", "-p", patch]));
-  await eventually(async () => {
-    const issued = await certificateOf(`platform-${plane}`, "gateways");
-    expect(issued.checkHost("platform.example.com")).toBe("platform.example.com");
-    expect(await servedSerial(plane, "platform.example.com")).toBe(issued.serialNumber);
   });
-});
 
-describe("HTTP-01", () => {
-  beforeAll(async () => {
-    await apply(readText("test/e2e/cert-manager-acme.yaml"));
-    const authority = await secretValue("ca", "tls.crt", "cert-manager");
-    const server = "https://pebble.pebble.svc.cluster.local:14000/dir";
-    const [issuer] = parseManifests(fromGuide("gatewayHTTPRoute"));
-    const spec = issuer?.["spec"] as { readonly acme: object };
-    const acme = { ...spec.acme, server, caBundle: Buffer.from(authority).toString("base64") };
-    await rolledOut("deployment/pebble", "pebble");
-    await apply(JSON.stringify({ ...issuer, spec: { acme } }));
-    await waitFor("clusterissuer/acme", "Ready", "");
+  const WAITED_AND_SERVED = [
+    "Normal Accepted the set is accepted",
+    "Normal ResolvedRefs listener cart: all references resolve",
+    "Normal ResolvedRefs listener shop: all references resolve",
+    "Warning InvalidCertificateRef listener cart: Secret shop does not exist",
+    "Warning InvalidCertificateRef listener shop: Secret shop does not exist",
+    "Warning ListenersNotValid not valid: shop, cart",
+  ];
+
+  /** Mergeway's Events about a set; cert-manager has its own. */
+  async function eventsOf(set: string, plane: Plane): Promise<readonly string[]> {
+    const chosen = `--field-selector=regarding.kind=ListenerSet,regarding.name=${set}`;
+    const all = await ok(
+      bed.kubectl(["-n", `team-${plane}`, "get", "events.v1.events.k8s.io", chosen, "-o", "json"]),
+    );
+    const { items } = JSON.parse(all) as { items: Readonly<Record<string, string>>[] };
+    const own = items.filter(({ reportingController }) => reportingController === "mergeway.dev/controller");
+    return own.map(({ type, reason, note }) => `${type} ${reason} ${note}`).sort();
+  }
+
+  /** Clients want the issuer to have a name, and here that is the subject's. */
+  const COMMON_NAME = "\n    cert-manager.io/common-name: own.example.com";
+
+  test("an issuer of the team's own that signs itself", async () => {
+    const plane = "embedded";
+    const issuer = {
+      apiVersion: "cert-manager.io/v1",
+      kind: "Issuer",
+      metadata: { name: "own", namespace: `team-${plane}` },
+      spec: { selfSigned: {} },
+    };
+    const set = fromGuide("cluster-issuer: ca\n", plane)
+      .replaceAll("cert-manager.io/cluster-issuer: ca", `cert-manager.io/issuer: own${COMMON_NAME}`)
+      .replaceAll(/(?<!host)name: shop/g, "name: own")
+      .replaceAll(".example.com", ".own.example.com");
+    await apply(JSON.stringify(issuer), set);
+    await waitFor("listenerset/own", "Programmed", `team-${plane}`);
+    const own = await certificateOf("own", `team-${plane}`);
+    expect(own.verify(own.publicKey)).toBe(true);
+    await served({ plane, url: "https://shop.own.example.com/", authority: own.toString() });
   });
+
+  interface Seen {
+    readonly serials: readonly string[];
+    readonly failures: readonly string[];
+    readonly answers: number;
+    readonly connections: number;
+  }
 
   test.each(PLANES)(
-    "the solver's route comes before the team's prefixes, and the authority is convinced (%s)",
+    "a renewal (%s): the next handshake meets the new certificate, connections in use go on",
     async (plane) => {
       const team = `team-${plane}`;
-      const hostname = `challenged.${team}.svc.cluster.local`;
-      await apply(
-        addressOfTheName(plane),
-        fromGuide("cluster-issuer: acme", plane),
-        forPlane("prefixes", plane),
-      );
-      const solver = await eventually(() => solverRoute(team));
-      expect(solver.spec).toMatchObject({
-        hostnames: [hostname],
-        parentRefs: [{ kind: "ListenerSet", name: "challenged" }],
-        rules: [{ matches: [{ path: { type: "Exact" } }] }],
-      });
-      expect(solver.spec.parentRefs[0]).not.toHaveProperty("sectionName");
-      const path = "/.well-known/acme-challenge/another";
-      expect(await served({ plane, url: `http://${hostname}${path}` })).toContain(`"path": "${path}"`);
+      const before = await certificateOf("shop", team);
+      const client = [process.execPath, CONNECTION, addresses.get(plane) ?? "", "shop.example.com"];
+      const [program, args] = inside(bed.cluster, client);
+      const env = insideEnvironment(bed.cluster);
+      const child = spawn(program, args, { env, stdio: ["pipe", "pipe", "inherit"] });
+      const printed = text(child.stdout);
+      await delay(1_000);
 
-      await waitFor("certificate/challenged", "Ready", team);
-      await waitFor("listenerset/challenged", "Programmed", team);
-      const issued = await certificateOf("challenged", team);
-      expect(issued.issuer).toContain("Pebble");
-      await eventually(async () => expect(await servedSerial(plane, hostname)).toBe(issued.serialNumber));
-      await eventually(async () => await expect(solverRoute(team)).rejects.toThrow());
+      await renew("shop", team);
+      const after = await eventually(async () => {
+        const now = await certificateOf("shop", team);
+        expect(now.serialNumber).not.toBe(before.serialNumber);
+        return now;
+      });
+      await eventually(async () =>
+        expect(await servedSerial(plane, "shop.example.com")).toBe(after.serialNumber),
+      );
+      await delay(1_000);
+      child.stdin.end();
+
+      const { h1, h2, fresh } = JSON.parse(await printed) as Readonly<Record<"h1" | "h2" | "fresh", Seen>>;
+      for (const kept of [h1, h2]) {
+        expect(kept).toMatchObject({ serials: [before.serialNumber], failures: [] });
+        expect(kept.answers).toBeGreaterThan(10);
+      }
+      expect(h1.connections).toBe(1);
+      expect(fresh).toMatchObject({ serials: [before.serialNumber, after.serialNumber], failures: [] });
+      expect(after.publicKey.equals(before.publicKey)).toBe(false);
       expect(await podsOfMergeway()).toBe(untouched);
     },
   );
+
+  /** What `cmctl renew` does. */
+  async function renew(certificate: string, namespace: string): Promise<void> {
+    const get = ["-n", namespace, "get", "certificate", certificate, "-o", "json"];
+    const { status } = JSON.parse(await ok(bed.kubectl(get))) as { status: { conditions: Condition[] } };
+    const issuing = { type: "Issuing", status: "True", reason: "ManuallyTriggered", message: "by a test" };
+    const patch = JSON.stringify({ status: { conditions: [...status.conditions, issuing] } });
+    const flags = ["--subresource=status", "--type=merge", "-p", patch];
+    await ok(bed.kubectl(["-n", namespace, "patch", "certificate", certificate, ...flags]));
+  }
+
+  async function servedSerial(plane: Plane, hostname: string): Promise<string> {
+    const at = `${addresses.get(plane)}:443`;
+    const connect = `openssl s_client -connect ${at} -servername ${hostname} </dev/null 2>/dev/null`;
+    const out = await ok(bed.shell(`${connect} | openssl x509 -noout -serial`));
+    return out.trim().replace("serial=", "");
+  }
+
+  test.each(PLANES)("the Gateway's own listener (%s)", async (plane) => {
+    const listener = {
+      name: "platform",
+      port: 443,
+      protocol: "HTTPS",
+      hostname: "platform.example.com",
+      tls: { mode: "Terminate", certificateRefs: [{ name: `platform-${plane}` }] },
+    };
+    const annotations = { "cert-manager.io/cluster-issuer": "ca" };
+    const patch = JSON.stringify([
+      { op: "add", path: "/spec/listeners/-", value: listener },
+      { op: "add", path: "/metadata/annotations", value: annotations },
+    ]);
+    await ok(bed.kubectl(["-n", "gateways", "patch", `gateway/${plane}`, "--type=json", "-p", patch]));
+    await eventually(async () => {
+      const issued = await certificateOf(`platform-${plane}`, "gateways");
+      expect(issued.checkHost("platform.example.com")).toBe("platform.example.com");
+      expect(await servedSerial(plane, "platform.example.com")).toBe(issued.serialNumber);
+    });
+  });
+
+  describe("HTTP-01", () => {
+    beforeAll(async () => {
+      await apply(readText("test/e2e/cert-manager-acme.yaml"));
+      const authority = await secretValue("ca", "tls.crt", "cert-manager");
+      const server = "https://pebble.pebble.svc.cluster.local:14000/dir";
+      const [issuer] = parseManifests(fromGuide("gatewayHTTPRoute"));
+      const spec = issuer?.["spec"] as { readonly acme: object };
+      const acme = { ...spec.acme, server, caBundle: Buffer.from(authority).toString("base64") };
+      await rolledOut("deployment/pebble", "pebble");
+      await apply(JSON.stringify({ ...issuer, spec: { acme } }));
+      await waitFor("clusterissuer/acme", "Ready", "");
+    });
+
+    test.each(PLANES)(
+      "the solver's route comes before the team's prefixes, and the authority is convinced (%s)",
+      async (plane) => {
+        const team = `team-${plane}`;
+        const hostname = `challenged.${team}.svc.cluster.local`;
+        await apply(
+          addressOfTheName(plane),
+          fromGuide("cluster-issuer: acme", plane),
+          forPlane("prefixes", plane),
+        );
+        const solver = await eventually(() => solverRoute(team));
+        expect(solver.spec).toMatchObject({
+          hostnames: [hostname],
+          parentRefs: [{ kind: "ListenerSet", name: "challenged" }],
+          rules: [{ matches: [{ path: { type: "Exact" } }] }],
+        });
+        expect(solver.spec.parentRefs[0]).not.toHaveProperty("sectionName");
+        const path = "/.well-known/acme-challenge/another";
+        expect(await served({ plane, url: `http://${hostname}${path}` })).toContain(`"path": "${path}"`);
+
+        await waitFor("certificate/challenged", "Ready", team);
+        await waitFor("listenerset/challenged", "Programmed", team);
+        const issued = await certificateOf("challenged", team);
+        expect(issued.issuer).toContain("Pebble");
+        await eventually(async () => expect(await servedSerial(plane, hostname)).toBe(issued.serialNumber));
+        await eventually(async () => await expect(solverRoute(team)).rejects.toThrow());
+        expect(await podsOfMergeway()).toBe(untouched);
+      },
+    );
+  });
 });
 
 /** The name resolves, inside the cluster, to the Gateway. */
