@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
+import { median } from "../median.ts";
 import type { ContestantName } from "./contestants.ts";
 import type { Pauses } from "./embedded-process.ts";
 import type { Sample } from "./measure.ts";
@@ -130,11 +131,4 @@ function conditions({ samples, load, missing }: Results): string {
       ? []
       : [`Not all requests were answered well: ${[...new Set(complaints)].join("; ")}.`]),
   ].join("\n");
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  if (sorted.length % 2 === 1) return sorted[middle] ?? Number.NaN;
-  return ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 }

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
+import { median } from "../median.ts";
 import type { LayoutName } from "./layouts.ts";
 import { ROUTES } from "./world.ts";
 
@@ -93,13 +94,6 @@ function samples(
 
 function spread(values: readonly number[]): string {
   return `${milliseconds(median(values))} [${milliseconds(Math.min(...values))}–${milliseconds(Math.max(...values))}]`;
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  if (sorted.length % 2 === 1) return sorted[middle] ?? Number.NaN;
-  return ((sorted[middle - 1] ?? Number.NaN) + (sorted[middle] ?? Number.NaN)) / 2;
 }
 
 function milliseconds(value: number): string {

@@ -12,6 +12,7 @@ import { CHART, ROOT, readText } from "../chart/manifests.ts";
 import { loadImage } from "../cluster/cluster.ts";
 import { loadSuiteImages } from "../cluster/conformance.ts";
 import { productImage } from "../cluster/product-image.ts";
+import { type Eventually, patience } from "../patience.ts";
 import { Bed, ok } from "./bed.ts";
 
 export const SYSTEM = "mergeway-system";
@@ -251,18 +252,7 @@ function address({ apiVersion, kind, metadata: { name, namespace } }: Named): re
   return [`${kind}${group}/${name}`, ...(namespace === undefined ? [] : ["-n", namespace])];
 }
 
-/** Waits for what must come true; its last failure is the error when it does not. */
-export async function eventually<T>(check: () => T | Promise<T>, seconds = 60): Promise<T> {
-  const end = Date.now() + seconds * 1000;
-  for (;;) {
-    try {
-      return await check();
-    } catch (error) {
-      if (Date.now() > end) throw error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-}
+export const eventually: Eventually = patience(60, 200);
 
 export interface Place {
   readonly namespace: string;

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net";
 import { KubernetesClient } from "../../src/kubernetes/client.ts";
 import { type Credentials, plainCredentials } from "../../src/kubernetes/credentials.ts";
+import { type Eventually, patience } from "../patience.ts";
 
 /** One request as a test sees it. */
 export interface Seen {
@@ -115,15 +116,4 @@ export class ServerDouble {
   }
 }
 
-/** Waits for what the code under test brings about; fails with the check's own error. */
-export async function eventually(check: () => void | Promise<void>, seconds = 20): Promise<void> {
-  const end = Date.now() + seconds * 1000;
-  for (;;) {
-    try {
-      return await check();
-    } catch (error) {
-      if (Date.now() > end) throw error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
+export const eventually: Eventually = patience(20, 5);

@@ -10,6 +10,7 @@ import {
   MERGE_PATCH,
 } from "../../../src/kubernetes/client.ts";
 import { builtFile, builtFolder } from "../../cluster/build.ts";
+import { type Eventually, patience } from "../../patience.ts";
 
 /** The cluster that these tests run inside of: $KUBECONFIG names it. */
 
@@ -96,18 +97,7 @@ export class Cluster {
   }
 }
 
-/** Waits for what must come true; its last failure is the error when it does not. */
-export async function eventually<T>(check: () => T | Promise<T>, seconds = 30): Promise<T> {
-  const end = Date.now() + seconds * 1000;
-  for (;;) {
-    try {
-      return await check();
-    } catch (error) {
-      if (Date.now() > end) throw error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
+export const eventually: Eventually = patience(30, 100);
 
 const main = fileURLToPath(new URL("../../cluster/main.ts", import.meta.url));
 const run = promisify(execFile);

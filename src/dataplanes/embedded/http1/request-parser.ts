@@ -9,6 +9,7 @@
 import { HeaderFields } from "../http/header-fields.ts";
 import { isAuthority } from "../http/request-target.ts";
 import { BodyDecoder, type BodySink } from "./body-decoder.ts";
+import { asksToClose } from "./connection-options.ts";
 import { readFields } from "./field-block.ts";
 import { HeadScanner } from "./head-scanner.ts";
 
@@ -155,8 +156,8 @@ function framingOf(headers: HeaderFields): number | "chunked" {
 }
 
 function staysOpen(connection: string | undefined, minor: string): boolean {
-  if (connection === undefined) return minor === "1";
+  if (minor === "1") return !asksToClose(connection);
+  if (connection === undefined) return false;
   const options = connection.toLowerCase();
-  if (minor === "1") return !/(?:^|,)[ \t]*close[ \t]*(?:,|$)/.test(options);
   return /(?:^|,)[ \t]*keep-alive[ \t]*(?:,|$)/.test(options) && !options.includes("close");
 }

@@ -7,6 +7,7 @@
 
 import { HeaderFields } from "../http/header-fields.ts";
 import { BodyDecoder, type BodyFraming, type BodySink } from "./body-decoder.ts";
+import { asksToClose } from "./connection-options.ts";
 import { readFields } from "./field-block.ts";
 import { HeadScanner } from "./head-scanner.ts";
 
@@ -120,8 +121,4 @@ export class ResponseParser {
     if (coding !== undefined) return "chunked";
     return said === undefined ? "until-close" : Number(said);
   }
-}
-
-function asksToClose(connection: string | undefined): boolean {
-  return connection !== undefined && /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i.test(connection);
 }

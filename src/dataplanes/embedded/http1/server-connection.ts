@@ -12,9 +12,9 @@
 import type { Socket } from "node:net";
 import { type Duplex, pipeline } from "node:stream";
 import type { Connection } from "../connections.ts";
+import type { Deadlines, Timed } from "../deadlines.ts";
 import type { HeaderFields } from "../http/header-fields.ts";
 import { type Serving, serveRequest } from "../http/serve-request.ts";
-import type { Deadlines, Timed } from "./deadlines.ts";
 import { statusLine } from "./head-writer.ts";
 import { type ReceivedRequest, RequestParser, type RequestSink } from "./request-parser.ts";
 import { RequestStream } from "./request-stream.ts";

@@ -6,8 +6,8 @@
  */
 
 import type { Socket } from "node:net";
+import type { Deadlines, Timed } from "../deadlines.ts";
 import type { HeaderFields } from "../http/header-fields.ts";
-import type { Deadlines, Timed } from "../http1/deadlines.ts";
 import { type AnswerSink, type ReceivedAnswer, ResponseParser } from "../http1/response-parser.ts";
 import type { Limits } from "../options.ts";
 import type { H1Call } from "./h1-call.ts";

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { Deadlines } from "../http1/deadlines.ts";
+import type { Deadlines } from "../deadlines.ts";
 import type { Limits } from "../options.ts";
 import type { Connector } from "./connector.ts";
 import { H1Call } from "./h1-call.ts";

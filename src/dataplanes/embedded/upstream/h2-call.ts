@@ -1,6 +1,6 @@
+import type { Deadlines, Timed } from "../deadlines.ts";
 import type { HeaderFields } from "../http/header-fields.ts";
 import { isGrpc } from "../http/local-reply.ts";
-import type { Deadlines, Timed } from "../http1/deadlines.ts";
 import type { AnswerHandler, ClientSession } from "../http2/client-session.ts";
 import { errorCode } from "../http2/protocol.ts";
 import type { Stream } from "../http2/stream.ts";

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { Deadlines, Timed } from "../http1/deadlines.ts";
+import type { Deadlines, Timed } from "../deadlines.ts";
 import { ClientSession, type ClientSessionEvents } from "../http2/client-session.ts";
 import { SocketWire } from "../http2/wire.ts";
 import type { Limits } from "../options.ts";

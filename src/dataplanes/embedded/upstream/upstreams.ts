@@ -2,7 +2,7 @@ import type { RoutingTable } from "../../../matching/routing-table.ts";
 import type { BackendItem, BackendTls, Endpoint } from "../../../plan/backend.ts";
 import type { CertificateItem } from "../../../plan/certificate.ts";
 import type { GatewayItem, ItemId, PlanDelta } from "../../../plan/plan.ts";
-import type { Deadlines } from "../http1/deadlines.ts";
+import type { Deadlines } from "../deadlines.ts";
 import type { Limits } from "../options.ts";
 import { backendTlsOptions } from "../streams/backend-tls.ts";
 import { Connector } from "./connector.ts";

@@ -1,4 +1,4 @@
-import type { Limits } from "../options.ts";
+import type { Limits } from "./options.ts";
 
 const FINEST_MS = 25;
 const COARSEST_MS = 500;
@@ -11,7 +11,7 @@ export interface Timed {
 }
 
 /**
- * Time limits of all HTTP/1 connections of a thread: a number in each of them, and one timer that looks at the numbers now and then.
+ * Time limits of all HTTP connections of a thread, to clients and to backends: a number in each of them, and one timer that looks at the numbers now and then.
  * Setting a limit costs nothing; it is kept never early, and at most two ticks late.
  */
 export class Deadlines {
