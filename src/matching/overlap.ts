@@ -28,7 +28,7 @@ interface UnreachableHost {
 }
 
 /** Two owners on one port: `by` takes the names of its pattern out of the wider one's. */
-interface ListenerOverlap {
+export interface ListenerOverlap {
   readonly listener: ListenerItem;
   readonly by: ListenerItem;
 }

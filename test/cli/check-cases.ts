@@ -320,7 +320,7 @@ spec:
     owner: "HTTPRoute team-a/lost",
     message: /ListenerSet team-b\/web, listener main \(b\.example\.com\) takes all of that name/,
     at: "spec",
-    beside: ["overlap"],
+    beside: ["name-out-of-wildcard"],
   },
   {
     rule: "no-endpoints",
@@ -358,10 +358,20 @@ ports: [{port: 8080}]
     at: "{name: http",
   },
   {
-    rule: "overlap",
+    rule: "name-out-of-wildcard",
     text:
       GATEWAY + set("team-a", { hostname: "*.example.com" }) + set("team-b", { hostname: "b.example.com" }),
     owner: "ListenerSet team-a/web",
+    message: /does not get b\.example\.com: ListenerSet team-b\/web, listener main/,
+    at: "listeners",
+  },
+  {
+    // A wildcard of the platform team's own is there for teams to take names out of.
+    rule: "overlap",
+    text:
+      GATEWAY.replace("{name: http", "{hostname: '*.example.com', name: http") +
+      set("team-b", { hostname: "b.example.com" }),
+    owner: "Gateway infra/shared",
     message: /does not get b\.example\.com/,
     at: "listeners",
   },

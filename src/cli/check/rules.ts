@@ -30,6 +30,7 @@ import {
   ruleDropped,
   shadowedRule,
   unreachableHostname,
+  wildcardCarved,
 } from "./rules/route-rules.ts";
 
 export const RULES: readonly Rule[] = [
@@ -55,6 +56,7 @@ export const RULES: readonly Rule[] = [
   policyNotAccepted,
   shadowedRule,
   unreachableHostname,
+  wildcardCarved,
   noEndpoints,
   listenerWithoutRoutes,
   placeholderListener,

@@ -2,6 +2,7 @@
 import { type Key, keyFor } from "../../../api/key.ts";
 import type { ParentReference } from "../../../api/references.ts";
 import { GROUP_OF_KIND, type Kind, type Resource } from "../../../api/resource.ts";
+import type { ListenerOverlap } from "../../../matching/overlap.ts";
 import type { HostItem, ListenerItem } from "../../../plan/plan.ts";
 import type { Rule as PlanRule, RuleOrigin } from "../../../plan/rule.ts";
 import { isRoute } from "../../../view/build-routes.ts";
@@ -153,24 +154,47 @@ export const unreachableHostname: Rule = {
   },
 };
 
+/** Two tenants: what the Gateway's own listeners give or take is the platform team's doing. */
+export const wildcardCarved: Rule = {
+  id: "name-out-of-wildcard",
+  severity: "warning",
+  summary: "A set of one namespace takes a hostname out of the wildcard that another namespace's set holds.",
+  find: (input) => namesTaken(input, ({ listener: wide, by }) => !isGatewaysOwn(wide) && !isGatewaysOwn(by)),
+};
+
+function* namesTaken(
+  { overlaps }: CheckInput,
+  concerns: (overlap: ListenerOverlap) => boolean,
+): Generator<Problem> {
+  for (const { port, report } of overlaps) {
+    for (const each of report.listeners) {
+      const { listener: wide, by } = each;
+      // Whoever takes every name means: every name that nobody else brings.
+      if (wide.hostname === "" || wide.owner.namespace === by.owner.namespace || !concerns(each)) continue;
+      const { kind, namespace, name } = wide.owner;
+      yield {
+        at: keyFor(kind, namespace, name),
+        path: ["spec", "listeners"],
+        message: `listener ${wide.section} (${wide.hostname}, port ${port}) does not get ${by.hostname}: ${listener(by)} is more specific`,
+        remedy:
+          "As the API wants it; to keep the name, bring a listener with exactly that hostname first, or say at admission who may have it (docs/guides/tenants.md).",
+      };
+    }
+  }
+}
+
+function isGatewaysOwn({ gateway, owner: { kind, namespace, name } }: ListenerItem): boolean {
+  return kind === "Gateway" && `${namespace}/${name}` === gateway;
+}
+
 export const overlap: Rule = {
   id: "overlap",
   severity: "info",
   summary:
     "A listener, hostname or rule of one namespace takes a part of what another namespace's would take.",
   *find(input) {
-    for (const { port, report } of input.overlaps) {
-      for (const { listener: wide, by } of report.listeners) {
-        // Whoever takes every name means: every name that nobody else brings.
-        if (wide.hostname === "" || wide.owner.namespace === by.owner.namespace) continue;
-        const { kind, namespace, name } = wide.owner;
-        yield {
-          at: keyFor(kind, namespace, name),
-          path: ["spec", "listeners"],
-          message: `listener ${wide.section} (${wide.hostname}, port ${port}) does not get ${by.hostname}: ${listener(by)} is more specific`,
-          remedy: "As the API wants it; to keep the name, bring a listener with exactly that hostname first.",
-        };
-      }
+    yield* namesTaken(input, ({ listener: wide, by }) => isGatewaysOwn(wide) || isGatewaysOwn(by));
+    for (const { report } of input.overlaps) {
       for (const { host, by } of report.hosts) {
         const [rule, taker] = [host.rules[0], by.rules[0]];
         if (rule === undefined || taker === undefined) continue;
