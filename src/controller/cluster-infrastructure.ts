@@ -1,6 +1,6 @@
 import type { Manifest } from "../infra/manifest.ts";
 import { GATEWAY_NAME_ANNOTATION, MANAGED_BY } from "../infra/names.ts";
-import type { InfrastructureCluster, ObjectName } from "../infra/reconciler.ts";
+import type { FoundObject, InfrastructureCluster, ObjectName } from "../infra/reconciler.ts";
 import { hasStatus } from "../kubernetes/api-error.ts";
 import { collectionPath, objectPath } from "../kubernetes/api-object.ts";
 import type { KubernetesClient } from "../kubernetes/client.ts";
@@ -21,18 +21,14 @@ const KINDS: readonly { readonly apiVersion: string; readonly kind: string; read
 
 interface ListAnswer {
   readonly items: readonly {
-    readonly metadata: {
-      readonly name: string;
-      readonly namespace: string;
-      readonly annotations?: Readonly<Record<string, string>>;
-    };
+    readonly metadata: FoundObject & { readonly name: string; readonly namespace: string };
   }[];
 }
 
 interface Applied {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace: string };
+  readonly metadata: { readonly name: string; readonly namespace: string; readonly uid?: string };
   readonly spec?: unknown;
 }
 
@@ -64,10 +60,22 @@ export class ClusterInfrastructure implements InfrastructureCluster {
     this.#namespaces = namespaces;
   }
 
-  async apply(manifest: Manifest): Promise<void> {
+  /** By a list of one: what must be listed anyway needs no further right. */
+  async look({ apiVersion, kind, namespace, name }: ObjectName): Promise<FoundObject | undefined> {
+    const { items } = await this.#client.request<ListAnswer>({
+      path: collectionPath({ apiVersion, plural: pluralOf(apiVersion, kind), namespace }),
+      query: { fieldSelector: `metadata.name=${name}` },
+    });
+    return items[0]?.metadata;
+  }
+
+  async apply(manifest: Manifest, uid: string | undefined): Promise<void> {
+    // Somebody may have been quicker: fields of theirs are not to be overruled.
+    if (uid === undefined) return this.#patch(manifest, { manager: FIELD_MANAGER, force: false });
     if (manifest.kind === "Deployment" && replicasOf(manifest) === undefined)
       await this.#leaveReplicas(manifest);
-    await this.#patch(manifest, FIELD_MANAGER);
+    const metadata = { ...manifest.metadata, uid };
+    await this.#patch({ ...manifest, metadata }, { manager: FIELD_MANAGER, force: true });
   }
 
   /**
@@ -91,35 +99,44 @@ export class ClusterInfrastructure implements InfrastructureCluster {
     const { replicas } = found.spec;
     await this.#patch(
       { apiVersion, kind, metadata: { name, namespace }, spec: { replicas } },
-      SCALING_MANAGER,
+      { manager: SCALING_MANAGER, force: true },
     );
   }
 
-  async #patch(body: Applied, fieldManager: string): Promise<void> {
+  async #patch(
+    body: Applied,
+    { manager, force }: { readonly manager: string; readonly force: boolean },
+  ): Promise<void> {
     const { apiVersion, kind, metadata } = body;
     await this.#client.request({
       method: "PATCH",
       path: pathOf({ apiVersion, kind, namespace: metadata.namespace, name: metadata.name }),
-      query: { fieldManager, force: true },
+      query: { fieldManager: manager, force },
       contentType: APPLY_PATCH,
       body,
     });
   }
 
-  async remove(object: ObjectName): Promise<void> {
+  async remove(object: ObjectName, uid: string): Promise<void> {
     try {
       await this.#client.request({
         method: "DELETE",
         path: pathOf(object),
-        query: { propagationPolicy: "Background" },
+        body: {
+          apiVersion: "v1",
+          kind: "DeleteOptions",
+          propagationPolicy: "Background",
+          preconditions: { uid },
+        },
       });
     } catch (error) {
-      if (!hasStatus(error, 404)) throw error;
+      // Gone, or gone and followed by another of its name.
+      if (!hasStatus(error, 404) && !hasStatus(error, 409)) throw error;
     }
   }
 
-  async listOwned(): Promise<readonly (ObjectName & { readonly gateway: string })[]> {
-    const found: (ObjectName & { readonly gateway: string })[] = [];
+  async listOwned(): ReturnType<InfrastructureCluster["listOwned"]> {
+    const found: Awaited<ReturnType<InfrastructureCluster["listOwned"]>>[number][] = [];
     for (const { apiVersion, kind, plural } of KINDS) {
       for (const namespace of this.#namespaces.length === 0 ? [undefined] : this.#namespaces) {
         const at = { apiVersion, plural, ...(namespace === undefined ? {} : { namespace }) };
@@ -129,8 +146,8 @@ export class ClusterInfrastructure implements InfrastructureCluster {
         });
         for (const { metadata } of answer.items) {
           const gateway = metadata.annotations?.[GATEWAY_NAME_ANNOTATION];
-          if (gateway !== undefined)
-            found.push({ apiVersion, kind, namespace: metadata.namespace, name: metadata.name, gateway });
+          const { uid, namespace: home, name } = metadata;
+          if (gateway !== undefined) found.push({ apiVersion, kind, namespace: home, name, uid, gateway });
         }
       }
     }
@@ -139,7 +156,11 @@ export class ClusterInfrastructure implements InfrastructureCluster {
 }
 
 function pathOf({ apiVersion, kind, namespace, name }: ObjectName): string {
+  return objectPath({ apiVersion, plural: pluralOf(apiVersion, kind), namespace }, name);
+}
+
+function pluralOf(apiVersion: string, kind: string): string {
   const known = KINDS.find((candidate) => candidate.apiVersion === apiVersion && candidate.kind === kind);
   if (known === undefined) throw new Error(`${apiVersion} ${kind} is not a kind of infrastructure`);
-  return objectPath({ apiVersion, plural: known.plural, namespace }, name);
+  return known.plural;
 }

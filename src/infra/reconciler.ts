@@ -10,17 +10,24 @@ import { type Key, keyFor, partsOf } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
 import { type AddressFact, addressFact } from "./addresses.ts";
 import { desiredManifests } from "./desired.ts";
+import { type Found, isMadeFor, nameTaken } from "./in-the-way.ts";
 import type { DataPlaneContext, Manifest, ServedPort, TunnelCredentials } from "./manifest.ts";
 import { infrastructureName, MANAGED_BY } from "./names.ts";
 import { headlessServiceName } from "./services.ts";
 
 /** What the reconciler needs of a cluster. */
 export interface InfrastructureCluster {
-  /** Server-side apply with our field manager. */
-  apply(manifest: Manifest): Promise<void>;
-  remove(object: ObjectName): Promise<void>;
+  /** What has this name now, whoever made it. */
+  look(object: ObjectName): Promise<FoundObject | undefined>;
+  /** Server-side apply with our field manager: to the object with this uid and no other, or (undefined) to none that is there already. */
+  apply(manifest: Manifest, uid: string | undefined): Promise<void>;
+  remove(object: ObjectName, uid: string): Promise<void>;
   /** Everything that carries our managed-by label, of the kinds that we make. */
-  listOwned(): Promise<readonly (ObjectName & { readonly gateway: string })[]>;
+  listOwned(): Promise<readonly (ObjectName & { readonly uid: string; readonly gateway: string })[]>;
+}
+
+export interface FoundObject extends Found {
+  readonly uid: string;
 }
 
 export interface ObjectName {
@@ -49,6 +56,8 @@ export interface TunnelledGateways {
 }
 
 const RETRY_MS = 2_000;
+/** Between two looks at whether a name is free. */
+const TAKEN_MS = 5_000;
 const RESYNC_MS = 5 * 60_000;
 
 export class InfrastructureReconciler {
@@ -56,6 +65,8 @@ export class InfrastructureReconciler {
   /** Ports of every Gateway that is served. */
   readonly #served: Map<Key, readonly ServedPort[]> = new Map();
   readonly #applied: Map<Key, ReadonlyMap<string, string>> = new Map();
+  /** Why nothing can be made for a Gateway. */
+  readonly #taken: Map<Key, NonNullable<AddressFact["problem"]>> = new Map();
   readonly #dirty: Set<Key> = new Set();
   readonly #busy: Set<Key> = new Set();
   readonly #ready: ReadyServices = new ReadyServices();
@@ -130,11 +141,16 @@ export class InfrastructureReconciler {
   #tellAddresses(gateway: Key): void {
     const found = this.#options.find(gateway) as Gateway | undefined;
     if (found === undefined) return;
-    const service = (name: string): Service | undefined =>
-      this.#options.find(keyFor("Service", found.metadata.namespace ?? "", name)) as Service | undefined;
+    const service = (name: string): Service | undefined => {
+      const key = keyFor("Service", found.metadata.namespace ?? "", name);
+      const named = this.#options.find(key) as Service | undefined;
+      return named !== undefined && isMadeFor(found.metadata, named.metadata) ? named : undefined;
+    };
     const isReady = (name: string): boolean => this.#ready.isReady(found.metadata.namespace ?? "", name);
     const tunnelled = this.#options.tunnels?.fact(gateway, isReady(headlessServiceName(found)));
-    this.#options.onFact(gateway, tunnelled ?? addressFact(found, service, isReady));
+    const fact = tunnelled ?? addressFact(found, service, isReady);
+    const problem = this.#taken.get(gateway);
+    this.#options.onFact(gateway, problem === undefined ? fact : { ...fact, problem });
   }
 
   #wake(gateway: Key): void {
@@ -158,22 +174,52 @@ export class InfrastructureReconciler {
   async #reconcile(gateway: Key): Promise<void> {
     const before = this.#applied.get(gateway) ?? new Map<string, string>();
     const wanted = this.#wanted(gateway);
+    const changed = wanted.filter((manifest) => before.get(identity(manifest)) !== JSON.stringify(manifest));
+    const found = await this.#look(gateway, changed.map(identity));
+    if (found === undefined) return;
     const after = new Map(before);
     this.#applied.set(gateway, after);
-    for (const manifest of wanted) {
-      const text = JSON.stringify(manifest);
+    for (const manifest of changed) {
       const id = identity(manifest);
-      if (before.get(id) === text) continue;
-      await this.#options.cluster.apply(manifest);
-      after.set(id, text);
+      await this.#options.cluster.apply(manifest, found.get(id)?.uid);
+      after.set(id, JSON.stringify(manifest));
     }
     const kept = new Set(wanted.map(identity));
     for (const id of before.keys()) {
       if (kept.has(id)) continue;
-      await this.#options.cluster.remove(named(id));
+      const object = await this.#options.cluster.look(named(id));
+      if (object !== undefined && isMadeFor(this.#identityOf(gateway), object))
+        await this.#options.cluster.remove(named(id), object.uid);
       after.delete(id);
     }
     if (wanted.length === 0) this.#applied.delete(gateway);
+  }
+
+  /** What is there of the objects that are to be written; undefined, and told, where some of it is not ours to write. */
+  async #look(gateway: Key, ids: readonly string[]): Promise<ReadonlyMap<string, FoundObject> | undefined> {
+    const found = new Map<string, FoundObject>();
+    for (const id of ids) {
+      const object = await this.#options.cluster.look(named(id));
+      if (object !== undefined) found.set(id, object);
+    }
+    const own = this.#identityOf(gateway);
+    const others = [...found].filter(([, object]) => !isMadeFor(own, object));
+    const problem = others.length === 0 ? undefined : nameTaken(others.map(([id]) => named(id)));
+    if (problem?.message !== this.#taken.get(gateway)?.message) {
+      if (problem === undefined) this.#taken.delete(gateway);
+      else {
+        this.#taken.set(gateway, problem);
+        this.#options.onProblem(gateway, problem.message);
+      }
+      if (this.#served.has(gateway)) this.#tellAddresses(gateway);
+    }
+    if (problem === undefined) return found;
+    setTimeout(() => this.#wake(gateway), TAKEN_MS).unref();
+    return undefined;
+  }
+
+  #identityOf(gateway: Key): Gateway["metadata"] {
+    return this.#options.find(gateway)?.metadata ?? { name: partsOf(gateway).name };
   }
 
   #wanted(key: Key): readonly Manifest[] {
@@ -197,9 +243,9 @@ export class InfrastructureReconciler {
 
   /** Infrastructure of Gateways that went away while nobody led, or that are another controller's now. */
   async #removeStrangers(): Promise<void> {
-    for (const { gateway, ...object } of await this.#options.cluster.listOwned()) {
+    for (const { gateway, uid, ...object } of await this.#options.cluster.listOwned()) {
       const key = keyFor("Gateway", object.namespace, gateway);
-      if (!this.#served.has(key)) await this.#options.cluster.remove(object);
+      if (!this.#served.has(key)) await this.#options.cluster.remove(object, uid);
     }
   }
 }

@@ -23,7 +23,7 @@ async function applied(spec: object, manager: string, operation = "Apply"): Prom
   } as unknown as KubernetesClient;
   const metadata = { name: "shared-mergeway", namespace: "infra", labels: {}, ownerReferences: [] };
   const deployment: Manifest = { apiVersion: "apps/v1", kind: "Deployment", metadata, spec };
-  await new ClusterInfrastructure(client, []).apply(deployment);
+  await new ClusterInfrastructure(client, []).apply(deployment, "its uid");
   const patches = asked.filter(({ method }) => method === "PATCH");
   return patches.map(({ query, body }) => [query?.["fieldManager"], body?.spec]);
 }
@@ -45,5 +45,49 @@ describe("the number of pods", () => {
     ["was left before", "mergeway-scaling", "Apply"],
   ])("that %s is not touched", async (_title, manager, operation) => {
     expect(await applied({}, manager, operation)).toEqual([["mergeway", {}]]);
+  });
+});
+
+describe("what has a name already", () => {
+  const at = { apiVersion: "v1", kind: "Service", namespace: "infra", name: "shared-mergeway" };
+  const metadata = { name: at.name, namespace: at.namespace, labels: {}, ownerReferences: [] };
+  const service: Manifest = { apiVersion: "v1", kind: "Service", metadata };
+
+  async function asked(work: (cluster: ClusterInfrastructure) => Promise<unknown>): Promise<Sent[]> {
+    const sent: Sent[] = [];
+    const client = {
+      request: async (request: Sent): Promise<unknown> => {
+        sent.push(request);
+        return { items: [] };
+      },
+    } as unknown as KubernetesClient;
+    await work(new ClusterInfrastructure(client, []));
+    return sent;
+  }
+
+  it("is looked for by its name", async () => {
+    expect(await asked((cluster) => cluster.look(at))).toMatchObject([
+      {
+        path: "/api/v1/namespaces/infra/services",
+        query: { fieldSelector: "metadata.name=shared-mergeway" },
+      },
+    ]);
+  });
+
+  it("is written by force only where it is the very object that was found", async () => {
+    expect(await asked((cluster) => cluster.apply(service, "its uid"))).toMatchObject([
+      { query: { force: true }, body: { metadata: { uid: "its uid" } } },
+    ]);
+    const [first] = await asked((cluster) => cluster.apply(service, undefined));
+    expect(first).toMatchObject({ method: "PATCH", query: { force: false }, body: service });
+  });
+
+  it("is removed only where it is the very object that was found", async () => {
+    expect(await asked((cluster) => cluster.remove(at, "its uid"))).toMatchObject([
+      {
+        method: "DELETE",
+        body: { kind: "DeleteOptions", preconditions: { uid: "its uid" }, propagationPolicy: "Background" },
+      },
+    ]);
   });
 });

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { EndpointSlice, Service } from "../../src/api/core.ts";
 import type { Gateway } from "../../src/api/gateway.ts";
 import type { GatewayParameters } from "../../src/api/gateway-parameters.ts";
@@ -7,6 +7,7 @@ import type { Resource } from "../../src/api/resource.ts";
 import type { AddressFact } from "../../src/infra/addresses.ts";
 import type { Manifest } from "../../src/infra/manifest.ts";
 import {
+  type FoundObject,
   type InfrastructureCluster,
   InfrastructureReconciler,
   type ObjectName,
@@ -23,24 +24,36 @@ const KEY: Key = keyOf(GATEWAY);
 /** A cluster that takes everything and can be made to refuse. */
 class FakeCluster implements InfrastructureCluster {
   readonly objects: Map<string, Manifest> = new Map();
-  readonly strangers: (ObjectName & { readonly gateway: string })[] = [];
+  /** What others have made, by `kind/name`. */
+  readonly others: Set<string> = new Set();
+  readonly strangers: (ObjectName & { readonly uid: string; readonly gateway: string })[] = [];
   applied = 0;
   refusals = 0;
 
-  async apply(manifest: Manifest): Promise<void> {
+  async look({ kind, name }: ObjectName): Promise<FoundObject | undefined> {
+    if (this.others.has(`${kind}/${name}`)) return { uid: "theirs", labels: { app: name } };
+    const own = this.objects.get(`${kind}/${name}`);
+    return own === undefined ? undefined : { ...(own.metadata as object), uid: `uid of ${kind}/${name}` };
+  }
+
+  async apply(manifest: Manifest, uid: string | undefined): Promise<void> {
+    const place = `${manifest.kind}/${manifest.metadata.name}`;
+    expect(uid).toBe(this.objects.has(place) ? `uid of ${place}` : undefined);
+    expect(this.others).not.toContain(place);
     if (this.refusals > 0) {
       this.refusals--;
       throw new Error("the API server is away");
     }
     this.applied++;
-    this.objects.set(`${manifest.kind}/${manifest.metadata.name}`, manifest);
+    this.objects.set(place, manifest);
   }
 
-  async remove({ kind, name }: ObjectName): Promise<void> {
+  async remove({ kind, name }: ObjectName, uid: string): Promise<void> {
+    expect(uid).toBe(`uid of ${kind}/${name}`);
     this.objects.delete(`${kind}/${name}`);
   }
 
-  async listOwned(): Promise<readonly (ObjectName & { readonly gateway: string })[]> {
+  async listOwned(): Promise<FakeCluster["strangers"]> {
     return this.strangers;
   }
 }
@@ -50,11 +63,13 @@ describe("the infrastructure of Gateways", () => {
   let reconciler: InfrastructureReconciler;
   let resources: Map<Key, Resource>;
   let facts: (AddressFact | undefined)[];
+  let problems: string[];
 
   beforeEach(() => {
     cluster = new FakeCluster();
     resources = new Map([[KEY, GATEWAY]]);
     facts = [];
+    problems = [];
     reconciler = new InfrastructureReconciler({
       cluster,
       context: () => ({
@@ -69,20 +84,27 @@ describe("the infrastructure of Gateways", () => {
       }),
       find: (key) => resources.get(key),
       onFact: (_gateway, fact) => facts.push(fact),
-      onProblem: () => {},
+      onProblem: (_gateway, problem) => problems.push(problem),
     });
   });
+
+  afterEach(() => vi.useRealTimers());
 
   function notice(resource: Resource): void {
     resources.set(keyOf(resource), resource);
     reconciler.notice(keyOf(resource), resource);
   }
 
-  function service(name: string, ip?: string): Service {
+  const OURS = {
+    labels: { "app.kubernetes.io/managed-by": "mergeway" },
+    annotations: { "mergeway.dev/gateway-name": "shared" },
+  };
+
+  function service(name: string, ip?: string, marks: object = OURS): Service {
     return {
       apiVersion: "v1",
       kind: "Service",
-      metadata: { name, namespace: "infra" },
+      metadata: { name, namespace: "infra", ...marks },
       spec: { type: "LoadBalancer" },
       ...(ip === undefined ? {} : { status: { loadBalancer: { ingress: [{ ip }] } } }),
     };
@@ -145,6 +167,7 @@ describe("the infrastructure of Gateways", () => {
       kind: "Service",
       namespace: "infra",
       name: "old",
+      uid: "uid of Service/old",
       gateway: "gone",
     });
     cluster.objects.set("Service/old", {} as Manifest);
@@ -166,6 +189,40 @@ describe("the infrastructure of Gateways", () => {
     expect(facts.at(-1)).toEqual({ addresses: [{ type: "IPAddress", value: "172.30.0.1" }] });
     notice(slice("shared-mergeway", false));
     expect(facts.at(-1)?.problem?.reason).toBe("NoResources");
+  });
+
+  it.each(["Service", "Deployment", "ServiceAccount"])(
+    "leaves a %s alone that somebody else gave its name, says so, and goes on when the name is free",
+    async (kind) => {
+      vi.useFakeTimers();
+      cluster.others.add(`${kind}/shared-mergeway`);
+      if (kind === "Service") notice(service("shared-mergeway", "172.30.0.66", {}));
+      reconciler.serve(KEY, [{ transport: "tcp", port: 80 }]);
+      await reconciler.lead(true);
+      await vi.advanceTimersByTimeAsync(20_000);
+      expect(cluster.objects.size).toBe(0);
+      expect(facts.at(-1)).toEqual({
+        addresses: [],
+        problem: {
+          reason: "NameTaken",
+          message: expect.stringMatching(new RegExp(`left alone: ${kind} shared-mergeway\\. Delete`)),
+        },
+      });
+      expect(problems).toEqual([facts.at(-1)?.problem?.message]);
+      cluster.others.clear();
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(cluster.objects.size).toBe(3);
+      expect(facts.at(-1)?.problem?.reason).toBe("AddressNotAssigned");
+    },
+  );
+
+  it("removes nothing that somebody else has put in the place of its own", async () => {
+    reconciler.serve(KEY, [{ transport: "tcp", port: 80 }]);
+    await reconciler.lead(true);
+    await expect.poll(() => cluster.objects.size).toBe(3);
+    cluster.others.add("Service/shared-mergeway");
+    reconciler.serve(KEY, undefined);
+    await expect.poll(() => [...cluster.objects.keys()]).toEqual(["Service/shared-mergeway"]);
   });
 
   it("asks for each wanted address with a Service of its own, and says which cannot be had", async () => {

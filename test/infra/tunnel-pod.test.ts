@@ -118,6 +118,10 @@ describe("a Gateway that is served through a tunnel", () => {
     ending = false;
     reconciler = new InfrastructureReconciler({
       cluster: {
+        look: async ({ kind, name }) => {
+          const found = applied.get(`${kind}/${name}`);
+          return found === undefined ? undefined : { ...(found.metadata as object), uid: name };
+        },
         apply: async (manifest) => void applied.set(`${manifest.kind}/${manifest.metadata.name}`, manifest),
         remove: async ({ kind, name }) => void applied.delete(`${kind}/${name}`),
         listOwned: async () => [],

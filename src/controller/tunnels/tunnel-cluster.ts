@@ -2,11 +2,13 @@
 import type { Gateway } from "../../api/gateway.ts";
 import { ApiFailure } from "../../dataplanes/tunnel/api-failure.ts";
 import type { Credential } from "../../dataplanes/tunnel/credential.ts";
+import { isMadeFor, nameTaken } from "../../infra/in-the-way.ts";
 import { metadata, type TunnelCredentials } from "../../infra/manifest.ts";
 import { infrastructureName } from "../../infra/names.ts";
 import { ApiError, hasStatus } from "../../kubernetes/api-error.ts";
 import { type ApiObject, objectPath } from "../../kubernetes/api-object.ts";
 import { type KubernetesClient, MERGE_PATCH } from "../../kubernetes/client.ts";
+import { ClusterInfrastructure } from "../cluster-infrastructure.ts";
 import { digestOf } from "./tunnel-wish.ts";
 
 export const FINALIZER = "mergeway.dev/tunnel";
@@ -31,15 +33,21 @@ export class KubernetesTunnels implements TunnelCluster {
   writeToken(gateway: Gateway, token: Credential): Promise<TunnelCredentials> {
     return said("the tunnel's token cannot be written to a Secret", async () => {
       const own = metadata({ gateway, parameters: {}, ports: [] }, { suffix: SUFFIX });
+      const path = objectPath({ apiVersion: "v1", plural: "secrets", namespace: own.namespace }, own.name);
+      const found = await this.#find(path);
+      if (found !== undefined && !isMadeFor(gateway.metadata, found.metadata)) {
+        const { message } = nameTaken([{ kind: "Secret", name: own.name }]);
+        throw new ApiFailure({ reason: "NameTaken", message }, { passing: false });
+      }
       await this.#client.request({
         method: "PATCH",
-        path: objectPath({ apiVersion: "v1", plural: "secrets", namespace: own.namespace }, own.name),
-        query: { fieldManager: "mergeway", force: true },
+        path,
+        query: { fieldManager: "mergeway", force: found !== undefined },
         contentType: "application/apply-patch+yaml",
         body: {
           apiVersion: "v1",
           kind: "Secret",
-          metadata: own,
+          metadata: { ...own, ...(found === undefined ? {} : { uid: found.metadata.uid }) },
           type: "Opaque",
           data: { [KEY]: Buffer.from(token.reveal()).toString("base64") },
         },
@@ -53,10 +61,10 @@ export class KubernetesTunnels implements TunnelCluster {
       const { apiVersion, metadata: known } = gateway;
       const at = { apiVersion, plural: "gateways", namespace: known.namespace ?? "" };
       const path = objectPath(at, known.name);
-      const found = await this.#client.request<ApiObject>({ path }).catch((error: unknown) => {
-        if (!wanted && hasStatus(error, 404)) return undefined;
-        throw error;
-      });
+      const found = await this.#find(path);
+      // A tunnel must not be made for it.
+      if (found === undefined && wanted)
+        throw new ApiError({ message: "the Gateway is gone", status: 404, code: "NotFound" });
       const finalizers = finalizersOf(found);
       // A Gateway of the same name that came later has nothing to do with it.
       if (found?.metadata.uid !== known.uid || finalizers.includes(FINALIZER) === wanted) return;
@@ -80,18 +88,23 @@ export class KubernetesTunnels implements TunnelCluster {
 
   removePods(gateway: Gateway): Promise<void> {
     return said("the pods of the tunnel cannot be removed", async () => {
-      const at = {
-        apiVersion: "apps/v1",
-        plural: "deployments",
-        namespace: gateway.metadata.namespace ?? "",
-      };
-      try {
-        const path = objectPath(at, infrastructureName(gateway));
-        await this.#client.request({ method: "DELETE", path, query: { propagationPolicy: "Background" } });
-      } catch (error) {
-        if (!hasStatus(error, 404)) throw error;
-      }
+      const infrastructure = new ClusterInfrastructure(this.#client, []);
+      const { namespace = "" } = gateway.metadata;
+      const name = infrastructureName(gateway);
+      const pods = { apiVersion: "apps/v1", kind: "Deployment", namespace, name };
+      const found = await infrastructure.look(pods);
+      if (found !== undefined && isMadeFor(gateway.metadata, found))
+        await infrastructure.remove(pods, found.uid);
     });
+  }
+
+  async #find(path: string): Promise<ApiObject | undefined> {
+    try {
+      return await this.#client.request<ApiObject>({ path });
+    } catch (error) {
+      if (hasStatus(error, 404)) return undefined;
+      throw error;
+    }
   }
 }
 
@@ -104,6 +117,7 @@ async function said<T>(what: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
+    if (error instanceof ApiFailure) throw error;
     const { status, code } = ApiError.fromFailure(what, error);
     const answer = status === 0 ? code : `${status} ${code}`;
     throw new ApiFailure({ reason: "ClusterUnavailable", message: `${what} (${answer})` }, { passing: true });

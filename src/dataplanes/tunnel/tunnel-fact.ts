@@ -14,6 +14,7 @@ const NEEDS_HELP: ReadonlySet<string> = new Set([
   "ForeignConfiguration",
   "ApiRefused",
   "ConnectorMissing",
+  "NameTaken",
 ]);
 
 /** The address stays while connectors come and go: records of it must not flap. A problem counts when nothing is connected. */
