@@ -43,6 +43,7 @@ let cluster: FakeCluster;
 let tunnels: GatewayTunnels;
 let resources: Map<Key, Resource>;
 let stuck: string[];
+let foreign: string[];
 let log: string[];
 let waiting: (() => void)[];
 
@@ -51,6 +52,7 @@ beforeEach(async () => {
   cluster = new FakeCluster();
   resources = new Map();
   stuck = [];
+  foreign = [];
   log = [];
   waiting = [];
   tunnels = start(true);
@@ -75,6 +77,10 @@ function start(isEnabled: boolean): GatewayTunnels {
     onChange: wake,
     onStuck: (_gateway, reason, note) => {
       stuck.push(`${reason} ${note}`);
+      wake();
+    },
+    onForeign: ({ metadata }, { reason, note }) => {
+      foreign.push(`${metadata.name} ${reason} ${note}`);
       wake();
     },
     apiUrl: api.baseUrl,
@@ -193,6 +199,18 @@ describe("a Gateway whose parameters choose a tunnel", () => {
     await until(() => service() === "https://127.0.0.1:8081");
     plan([], ["h"]);
     await until(() => service() === "http://127.0.0.1:8080");
+  });
+
+  test("whose configuration has rules of others: they stay, and the Gateway's owner is told once", async () => {
+    const rule = { hostname: "ssh.example.com", service: "ssh://10.0.0.1:22" };
+    api.add("mergeway.infra.edge", { config: { ingress: [rule, { service: "http_status:404" }] } });
+    await served();
+    await until(() => foreign.length > 0);
+    const looks = (): number => api.count("GET", /configurations/);
+    const sofar = looks();
+    await until(() => looks() > sofar + 2);
+    expect(foreign).toEqual([expect.stringMatching(/^edge ForeignRules .*left alone.*: ssh\.example\.com$/)]);
+    expect(api.named("mergeway.infra.edge")?.config?.ingress?.[0]).toEqual(rule);
   });
 
   test("is known on every replica, and served by the leader alone", async () => {

@@ -40,6 +40,8 @@ export interface GatewayTunnelsOptions {
   readonly onChange: (gateway: Key) => void;
   /** For whoever waits for a Gateway to be gone. */
   readonly onStuck: (gateway: Gateway, reason: string, note: string) => void;
+  /** For whoever wonders why a hostname of the tunnel leads elsewhere. */
+  readonly onForeign: (gateway: Gateway, news: { readonly reason: string; readonly note: string }) => void;
   /** Where the API is, if not at Cloudflare. */
   readonly apiUrl?: string;
   readonly timing?: ManagedTunnelTiming;
@@ -190,7 +192,7 @@ export class GatewayTunnels implements TunnelledGateways {
     const gateway = this.#options.find(key) as Gateway | undefined;
     if (this.#leading === undefined || entry === undefined || gateway === undefined) return;
     if (entry.wish.type === "broken" || gateway.metadata.deletionTimestamp !== undefined) return;
-    const { cluster, log, timing, onChange } = this.#options;
+    const { cluster, log, timing, onChange, onForeign } = this.#options;
     const provider = this.#providerOf(entry.wish, (id) => this.#isOf(key, id));
     const deletes = entry.wish.type === "api" && entry.wish.deletes;
     entry.managed = new ManagedTunnel({
@@ -218,6 +220,10 @@ export class GatewayTunnels implements TunnelledGateways {
       onState: (state) => {
         entry.state = state;
         onChange(key);
+      },
+      onForeign: (hosts) => {
+        const note = `the tunnel's configuration has rules that Mergeway has not written; they are left alone, and are asked before it for: ${hosts.join(", ")}`;
+        onForeign(gateway, { reason: "ForeignRules", note });
       },
     });
   }

@@ -1,7 +1,7 @@
 import type { Gateway } from "../../api/gateway.ts";
 import type { Key } from "../../api/key.ts";
 import type { KubernetesClient } from "../../kubernetes/client.ts";
-import type { EventRecorder } from "../../status/kubernetes/events.ts";
+import type { EventContent, EventRecorder } from "../../status/kubernetes/events.ts";
 import type { ControllerOptions } from "../run-controller.ts";
 import { GatewayTunnels, type GatewayTunnelsOptions } from "./gateway-tunnels.ts";
 import { KubernetesTunnels } from "./tunnel-cluster.ts";
@@ -16,19 +16,18 @@ export function makeTunnels(
     recorder,
   }: Pick<GatewayTunnelsOptions, "find" | "onChange"> & { readonly recorder: EventRecorder },
 ): GatewayTunnels {
+  const tell = ({ apiVersion, metadata }: Gateway, content: Omit<EventContent, "type">): void => {
+    const { namespace = "", name, uid } = metadata;
+    recorder.record({ apiVersion, kind: "Gateway", namespace, name, uid }, { type: "Warning", ...content });
+  };
   return new GatewayTunnels({
     controllerName,
     isEnabled: tunnels !== undefined,
     find,
     onChange: (gateway: Key) => onChange(gateway),
     cluster: new KubernetesTunnels(client),
-    onStuck: ({ apiVersion, metadata }: Gateway, reason, note) => {
-      const { namespace = "", name, uid } = metadata;
-      recorder.record(
-        { apiVersion, kind: "Gateway", namespace, name, uid },
-        { type: "Warning", reason, action: "DeleteTunnel", note },
-      );
-    },
+    onStuck: (gateway, reason, note) => tell(gateway, { reason, action: "DeleteTunnel", note }),
+    onForeign: (gateway, news) => tell(gateway, { ...news, action: "ConfigureTunnel" }),
     ...(tunnels?.apiUrl === undefined ? {} : { apiUrl: tunnels.apiUrl }),
     log: (level, message) => observer.log?.(level, message),
   });

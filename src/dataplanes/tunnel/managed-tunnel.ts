@@ -28,6 +28,8 @@ export interface ManagedTunnelOptions extends ManagedTunnelTiming {
   readonly origin: Origin;
   readonly connect: (connection: ConnectionRequest) => RunningConnector | Promise<RunningConnector>;
   readonly onState: (state: TunnelState) => void;
+  /** Rules of somebody else's come before ours, or others than before; what they are for. */
+  readonly onForeign?: (hosts: readonly string[]) => void;
   readonly log: (level: "info" | "warn" | "debug", message: string) => void;
 }
 
@@ -57,6 +59,7 @@ export class ManagedTunnel {
   #connected: ConnectorState | undefined;
   #address: string | undefined;
   #problem: TunnelProblem | undefined;
+  #foreign = "";
   state: TunnelState | undefined;
 
   constructor(options: ManagedTunnelOptions) {
@@ -89,7 +92,7 @@ export class ManagedTunnel {
         const tunnel = await provider.tunnel();
         this.#address = tunnelAddress(tunnel);
         const result = await provider.configure(tunnel, this.#origin);
-        if (result !== undefined) this.#logResult(result);
+        if (result !== undefined) this.#tellResult(result);
         await this.#connect(tunnel);
         this.#problem = undefined;
         attempt = 0;
@@ -142,12 +145,16 @@ export class ManagedTunnel {
     this.#options.onState(this.state);
   }
 
-  #logResult({ written, version, foreign }: ConfigurationResult): void {
+  #tellResult({ written, version, foreign }: ConfigurationResult): void {
     const { log, name } = this.#options;
     if (written) log("info", `tunnel ${name}: configuration version ${version} written`);
+    const hosts = foreign.map(({ hostname }) => hostname ?? "any hostname");
+    const said = hosts.join(", ");
+    if (said === this.#foreign) return;
+    this.#foreign = said;
     if (foreign.length === 0) return;
-    const hosts = foreign.map(({ hostname }) => hostname ?? "any hostname").join(", ");
-    log("warn", `tunnel ${name}: rules that Mergeway has not written come before it: ${hosts}`);
+    log("warn", `tunnel ${name}: rules that Mergeway has not written come before it: ${said}`);
+    this.#options.onForeign?.(hosts);
   }
 }
 
