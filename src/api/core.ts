@@ -44,6 +44,8 @@ export interface EndpointSlice {
       readonly terminating?: boolean;
     };
     readonly zone?: string;
+    /** What the endpoint is; read of Gateways' own pods. */
+    readonly targetRef?: { readonly kind?: string; readonly name?: string };
   }[];
   readonly ports?: readonly { readonly name?: string; readonly port?: number; readonly protocol?: string }[];
 }

@@ -6,7 +6,7 @@ import type { Key } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
 import type { DataPlane } from "../dataplanes/dataplane.ts";
 import type { Engine, EngineDelta } from "../engine/engine.ts";
-import type { InfrastructureFact } from "../engine/inputs.ts";
+import type { InfrastructureFact, ReplicaFact } from "../engine/inputs.ts";
 import type { InfrastructureReconciler } from "../infra/reconciler.ts";
 import type { PlanDelta, PlanItem, PortItem } from "../plan/plan.ts";
 import type { Change } from "../sources/source.ts";
@@ -62,6 +62,11 @@ export class ControllerFlow {
 
   learnAddresses(gateway: Key, fact: InfrastructureFact | undefined): void {
     this.#step(() => this.#parts.engine.learn({ infrastructure: new Map([[gateway, fact]]) }));
+  }
+
+  learnReplicas(gateway: Key, fact: ReplicaFact): void {
+    const known = fact.lagging.length === 0 ? undefined : fact;
+    this.#step(() => this.#parts.engine.learn({ replicas: new Map([[gateway, known]]) }));
   }
 
   /** What a step causes may be facts for the next one; they wait until it is done. */

@@ -18,6 +18,7 @@ export type ControllerMetricName =
   | "mergeway_data_plane_replicas"
   | "mergeway_data_plane_unsent_items"
   | "mergeway_data_plane_unacknowledged_seconds"
+  | "mergeway_data_plane_lagging_replicas"
   | "mergeway_stream_refusals_total"
   | "mergeway_status_backlog"
   | "mergeway_status_writes_total"
@@ -69,8 +70,13 @@ export const CONTROLLER_METRICS: Readonly<Record<ControllerMetricName, Controlle
   },
   mergeway_data_plane_unacknowledged_seconds: {
     type: "gauge",
-    help: "For how long a data plane pod has owed the acknowledgement of its newest items; 0 when it owes none",
+    help: "For how long a data plane pod has owed the acknowledgement of its newest items; 0 when it owes none; of pods that take their items from this replica",
     labels: ["gateway", "pod"],
+  },
+  mergeway_data_plane_lagging_replicas: {
+    type: "gauge",
+    help: "Data plane pods that have not served the newest plan for 10 seconds, whoever they take it from, by Gateway; the Gateway's Programmed condition names them",
+    labels: ["gateway"],
   },
   mergeway_stream_refusals_total: {
     type: "counter",

@@ -2,6 +2,7 @@
  * The controller, wired: one screen that shows who speaks to whom. Every replica watches, computes and serves the plan; the leader alone writes statuses, events and
  * infrastructure.
  */
+import type { EndpointSlice } from "../api/core.ts";
 import type { DataPlaneName } from "../api/gateway-parameters.ts";
 import { readAuthorities, readKeyPair } from "../certificates/read.ts";
 import { PlanServer } from "../dataplanes/remote/plan-server.ts";
@@ -10,6 +11,7 @@ import { Engine } from "../engine/engine.ts";
 import type { EngineSettings } from "../engine/settings.ts";
 import { ensureAuthority, tokenFor } from "../infra/authority.ts";
 import { GatewayNames } from "../infra/gateway-names.ts";
+import { GatewayPods } from "../infra/gateway-pods.ts";
 import { RESERVED_PORTS } from "../infra/names.ts";
 import { InfrastructureReconciler } from "../infra/reconciler.ts";
 import { createKubernetesClient, type KubernetesClient } from "../kubernetes/client.ts";
@@ -96,9 +98,17 @@ export async function runController(options: ControllerOptions, signal: AbortSig
       metrics.replicas(gateway, connected);
       observer.log?.("info", `Gateway ${gateway}: ${connected} replicas connected`);
     },
+    onStanding: (gateway, standing) => {
+      const { replicas, lagging } = standing;
+      observer.log?.("info", `Gateway ${gateway}: ${lagging.length} of ${replicas} replicas lag`, {
+        lagging,
+      });
+      flow.learnReplicas(`Gateway/${gateway}`, standing);
+    },
     since: () => flow.since,
     onProgress: (stage, seconds) => metrics.propagated(stage, seconds),
   });
+  const pods = new GatewayPods((gateway, found) => planServer.expect(gateway, found));
   const engine = new Engine(engineSettings(options, { features, dataPlanes }));
   const recorder = new EventRecorder({ client, controllerName, instance: options.identity, observer });
   const writer: StatusWriter = new StatusWriter({
@@ -120,7 +130,11 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   const flow: ControllerFlow = new ControllerFlow({
     engine,
     dataPlane: planServer,
-    onPlan: (plan) => tunnels.follow(plan),
+    onPlan: (plan) => {
+      tunnels.follow(plan);
+      for (const { type, gateway } of plan.upserts) if (type === "gateway") pods.serve(gateway);
+      for (const id of plan.removes) if (id.startsWith("gateway:")) pods.release(id.slice("gateway:".length));
+    },
     onVerdicts: (verdicts, since) => writer.judge(verdicts, since),
     timed: (step) => metrics.timed(step),
   });
@@ -147,6 +161,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   metrics.read({
     backlog: () => writer.backlog,
     lags: () => planServer.lags,
+    standings: () => planServer.standings,
     eventsDropped: () => recorder.dropped,
   });
   flow.connect(infrastructure);
@@ -167,6 +182,8 @@ export async function runController(options: ControllerOptions, signal: AbortSig
     writer.observe(changes);
     for (const { key, resource } of changes) names.notice(key, resource);
     for (const { key, resource } of changes) tunnels.notice(key, resource);
+    for (const { key, resource } of changes)
+      if (key.startsWith("EndpointSlice/")) pods.notice(key, resource as EndpointSlice | undefined);
     flow.take(changes, state.synced ? since : undefined);
     if (changes.some(({ key }) => key.startsWith("GatewayParameters/"))) writer.reconsiderClasses();
     state.synced = true;

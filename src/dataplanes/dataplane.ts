@@ -15,6 +15,12 @@ export interface DataPlane {
   /** Called with every change of an item's fate. Only ports, listeners and certificates are reported. */
   onReport(handler: (reports: readonly ItemReport[]) => void): void;
 
+  /**
+   * Resolves when all that was applied before is served, whatever is applied after; with false when the data plane was closed first. Absent where it is served as soon
+   * as `apply` returns.
+   */
+  served?(): Promise<boolean>;
+
   /** Stops accepting, lets what is in flight finish within the limit, then closes everything. */
   close(options?: CloseOptions): Promise<void>;
 }

@@ -18,7 +18,14 @@ import { deriveFrontendSettings } from "./frontend-validation.ts";
 import { deriveGatewayReferences } from "./gateway-references.ts";
 import { deriveGatewayStates } from "./gateways.ts";
 import { indexGrants } from "./grants.ts";
-import { enter, type InfrastructureFact, type Inputs, type ItemReport, makeInputs } from "./inputs.ts";
+import {
+  enter,
+  type InfrastructureFact,
+  type Inputs,
+  type ItemReport,
+  makeInputs,
+  type ReplicaFact,
+} from "./inputs.ts";
 import { deriveListenerVerdicts } from "./listener-verdicts.ts";
 import { deriveListeners } from "./listeners.ts";
 import { deriveMerge, type MergedListener } from "./merge.ts";
@@ -44,6 +51,7 @@ export interface Facts {
   /** Items that no data plane serves any more: their reports are forgotten. */
   readonly forgotten?: readonly string[];
   readonly infrastructure?: ReadonlyMap<Key, InfrastructureFact | undefined>;
+  readonly replicas?: ReadonlyMap<Key, ReplicaFact | undefined>;
 }
 
 export class Engine {
@@ -116,10 +124,11 @@ export class Engine {
     return this.#settle();
   }
 
-  learn({ reports = [], forgotten = [], infrastructure }: Facts): EngineDelta {
+  learn({ reports = [], forgotten = [], infrastructure, replicas }: Facts): EngineDelta {
     for (const report of reports) this.#inputs.reports.set(report.id, report);
     for (const id of forgotten) this.#inputs.reports.set(id, undefined);
     for (const [key, fact] of infrastructure ?? []) this.#inputs.infrastructure.set(key, fact);
+    for (const [key, fact] of replicas ?? []) this.#inputs.replicas.set(key, fact);
     return this.#settle();
   }
 

@@ -24,6 +24,13 @@ export interface InfrastructureFact {
   readonly problem?: Finding;
 }
 
+/** How the replicas that serve a Gateway stand to its plan; absent while none lags. */
+export interface ReplicaFact {
+  readonly replicas: number;
+  /** Names of those that do not serve the newest plan, and should by now. */
+  readonly lagging: readonly string[];
+}
+
 /** Everything that enters the engine, one collection a kind. */
 export interface Inputs {
   readonly classes: Input<GatewayClass>;
@@ -39,6 +46,7 @@ export interface Inputs {
   readonly configMaps: Input<ConfigMap>;
   readonly reports: Input<ItemReport>;
   readonly infrastructure: Input<InfrastructureFact>;
+  readonly replicas: Input<ReplicaFact>;
   readonly parameters: Input<GatewayParameters>;
 }
 
@@ -57,6 +65,7 @@ export function makeInputs(graph: Graph): Inputs {
     configMaps: graph.input("configMaps"),
     reports: graph.input("reports"),
     infrastructure: graph.input("infrastructure"),
+    replicas: graph.input("replicas"),
     parameters: graph.input("parameters"),
   };
 }

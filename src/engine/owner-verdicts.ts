@@ -18,6 +18,7 @@ import type { InfrastructureFact, Inputs } from "./inputs.ts";
 import { isTrue, type JudgedListener } from "./listener-verdicts.ts";
 import { listenerKey } from "./listeners.ts";
 import type { Owner } from "./owners.ts";
+import { withReplicas } from "./replica-lag.ts";
 import type { OwnerVerdict } from "./verdicts.ts";
 
 export interface OwnerSources {
@@ -149,7 +150,7 @@ function judgeRoot(
     addresses: problem === undefined ? (infrastructure?.addresses ?? []) : [],
     attachedListenerSets: accepted,
     conditions: [
-      ...own,
+      ...withReplicas(own, lookup.get(sources.inputs.replicas, owner.key)),
       ...resolvedRefs(gateway, references),
       ...insecureFrontend(gateway),
       ...attachedListenerSets(owner.key, accepted, lookup, sources, counts),
@@ -221,7 +222,12 @@ function listenersConditions(
   return [accepted, valid.length === 0 ? PROGRAMMED : programmedVerdict(valid)];
 }
 
-const PROGRAMMED: Verdict = holds("Programmed", "Programmed", "the data plane serves all that is valid");
+/** What goes without saying. */
+export const PROGRAMMED: Verdict = holds(
+  "Programmed",
+  "Programmed",
+  "the data plane serves all that is valid",
+);
 
 /** Programmed as soon as one valid listener is served; whoever is not says so itself. */
 function programmedVerdict(valid: readonly JudgedListener[]): Verdict {

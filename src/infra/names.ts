@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import type { Gateway } from "../api/gateway.ts";
 
-const GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name";
+export const GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name";
 const GATEWAY_CLASS_LABEL = "gateway.networking.k8s.io/gateway-class-name";
 
 /** Label values are too short for the longest Gateway names, so the whole name stands in an annotation. */

@@ -11,7 +11,8 @@ async function samples(metrics: ControllerMetrics, name: string): Promise<readon
 }
 
 function reading(metrics: ControllerMetrics, lags: () => readonly ReplicaLag[] = () => []): void {
-  metrics.read({ backlog: () => 7, lags, eventsDropped: () => 3 });
+  const standings = new Map([["infra/shared", { replicas: 2, lagging: ["b"] }]]);
+  metrics.read({ backlog: () => 7, lags, standings: () => standings, eventsDropped: () => 3 });
 }
 
 describe("metrics of the controller", () => {
@@ -66,6 +67,9 @@ describe("metrics of the controller", () => {
         "mergeway_events_dropped_total 3",
       ]);
       expect(await samples(metrics, "mergeway_status_backlog")).toEqual(["mergeway_status_backlog 7"]);
+      expect(await samples(metrics, "mergeway_data_plane_lagging_replicas")).toEqual([
+        'mergeway_data_plane_lagging_replicas{gateway="infra/shared"} 1',
+      ]);
     }
   });
 });

@@ -8,7 +8,7 @@ import { parseAllDocuments } from "yaml";
 import { admit } from "../../src/api/admission/admit.ts";
 import type { Key } from "../../src/api/key.ts";
 import type { Resource } from "../../src/api/resource.ts";
-import type { InfrastructureFact, ItemReport } from "../../src/engine/inputs.ts";
+import type { InfrastructureFact, ItemReport, ReplicaFact } from "../../src/engine/inputs.ts";
 
 export interface CaseHeader {
   readonly case: string;
@@ -27,6 +27,7 @@ export interface CaseHeader {
   readonly facts?: {
     readonly infrastructure?: Readonly<Record<Key, InfrastructureFact>>;
     readonly reports?: readonly ItemReport[];
+    readonly replicas?: Readonly<Record<Key, ReplicaFact>>;
   };
   /** Deleted in a step of its own after everything else has been applied. */
   readonly thenDelete?: readonly Key[];

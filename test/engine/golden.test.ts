@@ -50,6 +50,7 @@ function compute({ header, resources }: Case): string {
   engine.learn({
     infrastructure: new Map(Object.entries(header.facts?.infrastructure ?? {})),
     reports: header.facts?.reports ?? [],
+    replicas: new Map(Object.entries(header.facts?.replicas ?? {})),
   });
   engine.apply(resources.map((resource) => ({ key: keyOf(resource), resource })));
   const delta =

@@ -70,6 +70,7 @@ export const ENDPOINT_SLICE: Schema = {
           addresses: { type: "array", minItems: 1, maxItems: 100, items: STRING },
           conditions: { ...OPEN, properties: { ready: BOOLEAN, serving: BOOLEAN, terminating: BOOLEAN } },
           zone: STRING,
+          targetRef: { ...OPEN, properties: { kind: STRING, name: STRING } },
         },
       },
     },

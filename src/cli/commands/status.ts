@@ -6,7 +6,7 @@ export const statusCommand: Command = defineCommand({
   summary: "compute the state of a folder of manifests, or of a cluster, without serving it",
   about: [
     "Reads manifests, or without any the cluster that kubectl talks to, and shows who owns which port and hostname, and why. `tree` and `wide` are the view of the Gateway's owner and",
-    "name both sides of a conflict. `yaml` and `json` print every resource with the status that an API server would hold, with",
+    "name both sides of a conflict; of a cluster they also repeat what its status says of a Gateway that is not programmed, or of replicas of its data plane that lag. `yaml` and `json` print every resource with the status that an API server would hold, with",
     "`Programmed` as if the data plane had accepted everything; private keys are left out. Of a cluster they print the status that it",
     "holds now, unless `--computed` is given. As a plugin of kubectl: `kubectl mergeway status`.",
   ].join("\n"),

@@ -5,6 +5,7 @@ import { buildState } from "../../view/build-state.ts";
 import type { Asked } from "../cluster/cluster-flags.ts";
 import type { ExitCode, Host } from "../command.ts";
 import { openAsked, tellErrors, type Workspace } from "../workspace.ts";
+import { heldProgramming } from "./held-programming.ts";
 import { statusTable } from "./status-table.ts";
 import { statusTree } from "./status-tree.ts";
 
@@ -28,9 +29,9 @@ export async function printStatus({ asked, output, computed }: StatusOptions, ho
 function render(output: StatusOutput, workspace: Workspace, host: Host): string {
   switch (output) {
     case "tree":
-      return statusTree(buildState(workspace), host.out);
+      return statusTree(buildState(workspace), host.out, heldProgramming(workspace));
     case "wide":
-      return statusTable(buildState(workspace), host.out);
+      return statusTable(buildState(workspace), host.out, { noteOf: heldProgramming(workspace) });
     case "json":
       return `${JSON.stringify({ apiVersion: "v1", kind: "List", items: statuses(workspace, host.now()) }, null, 2)}\n`;
     default:

@@ -3,6 +3,7 @@ import type { ListenerView, MergedState, OwnerView } from "../../view/merged-sta
 import { nameOf } from "../../view/merged-state.ts";
 import type { Terminal } from "../terminal.ts";
 import { columns } from "../text-table.ts";
+import { type NoteOf, noteText } from "./held-programming.ts";
 import { stateWord } from "./state-word.ts";
 
 const HEAD = [
@@ -19,7 +20,16 @@ const HEAD = [
   "HELD BY",
 ];
 
-export function statusTable(state: MergedState, terminal: Terminal, limit?: number): string {
+export interface TableOptions {
+  readonly limit?: number;
+  readonly noteOf?: NoteOf;
+}
+
+export function statusTable(
+  state: MergedState,
+  terminal: Terminal,
+  { limit, noteOf = () => undefined }: TableOptions = {},
+): string {
   const rows = [
     ...state.gateways.flatMap((gateway) =>
       gateway.owners.flatMap((owner) => ownerRows(nameOf(gateway), owner, terminal)),
@@ -32,7 +42,13 @@ export function statusTable(state: MergedState, terminal: Terminal, limit?: numb
   const used = shown.some((row) => row.at(-1) !== "") ? HEAD.length : HEAD.length - 1;
   const lines = columns([head, ...shown].map((row) => row.slice(0, used)));
   const left = rows.length - shown.length;
-  return `${[...lines, ...(left > 0 ? [`… and ${left} more`] : [])].join("\n")}\n`;
+  const notes = state.gateways.flatMap((gateway) => {
+    const note = noteOf(gateway);
+    if (note === undefined) return [];
+    const text = `Gateway ${nameOf(gateway)}: ${noteText(note)}`;
+    return [terminal.style(note.isProgrammed ? "yellow" : "red", text)];
+  });
+  return `${[...lines, ...(left > 0 ? [`… and ${left} more`] : []), ...notes].join("\n")}\n`;
 }
 
 function ownerRows(gateway: string, owner: OwnerView, terminal: Terminal): string[][] {

@@ -10,6 +10,7 @@ import type {
 } from "../../view/merged-state.ts";
 import { describe, describeListener, nameOf } from "../../view/merged-state.ts";
 import type { Terminal } from "../terminal.ts";
+import { type NoteOf, noteText } from "./held-programming.ts";
 import { stateWord } from "./state-word.ts";
 
 interface Node {
@@ -17,9 +18,9 @@ interface Node {
   readonly children: readonly Node[];
 }
 
-export function statusTree(state: MergedState, terminal: Terminal): string {
+export function statusTree(state: MergedState, terminal: Terminal, noteOf: NoteOf): string {
   const roots = [
-    ...state.gateways.map((gateway) => gatewayNode(gateway, terminal)),
+    ...state.gateways.map((gateway) => gatewayNode(gateway, terminal, noteOf)),
     ...group(
       "Attached to nothing",
       state.orphans.map((owner) => ownerNode(owner, terminal)),
@@ -66,8 +67,9 @@ function leaf(text: string): Node {
   return { text, children: [] };
 }
 
-function gatewayNode(gateway: GatewayView, terminal: Terminal): Node {
+function gatewayNode(gateway: GatewayView, terminal: Terminal, noteOf: NoteOf): Node {
   const { style } = terminal;
+  const note = noteOf(gateway);
   const sets = gateway.attachedListenerSets;
   const details = [
     `class ${gateway.className}`,
@@ -76,7 +78,10 @@ function gatewayNode(gateway: GatewayView, terminal: Terminal): Node {
   ];
   return {
     text: `${style("bold", describe(gateway))}  ${style("dim", details.join(", "))}`,
-    children: gateway.owners.map((owner) => ownerNode(owner, terminal)),
+    children: [
+      ...(note === undefined ? [] : [leaf(style(note.isProgrammed ? "yellow" : "red", noteText(note)))]),
+      ...gateway.owners.map((owner) => ownerNode(owner, terminal)),
+    ],
   };
 }
 

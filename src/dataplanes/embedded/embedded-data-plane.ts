@@ -22,6 +22,7 @@ export class EmbeddedDataPlane implements DataPlane {
   readonly #table: RoutingTable = new RoutingTable();
   readonly #reporter: Reporter = new Reporter(this.#table);
   readonly #threads: Threads;
+  #applied: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(options: EmbeddedOptions) {
@@ -36,7 +37,12 @@ export class EmbeddedDataPlane implements DataPlane {
     const applied = this.#threads.apply(delta);
     // Nothing is programmed before it serves.
     if (applied === undefined) this.#reporter.afterApply(delta);
-    else void applied.then(() => this.#reporter.afterApply(delta));
+    else this.#applied = applied.then(() => this.#reporter.afterApply(delta));
+  }
+
+  async served(): Promise<boolean> {
+    await this.#applied;
+    return this.#closed === undefined;
   }
 
   onReport(handler: (reports: readonly ItemReport[]) => void): void {

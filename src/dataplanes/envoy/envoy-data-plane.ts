@@ -68,6 +68,7 @@ export interface SuperviseOptions {
 
 const DEFAULT_GRACE_MS = 10_000;
 const SETTLE_POLL_MS = 5;
+const LONGEST_POLL_MS = 200;
 const RETRY_PORT_MS = 500;
 
 export class EnvoyDataPlane implements DataPlane {
@@ -126,6 +127,19 @@ export class EnvoyDataPlane implements DataPlane {
     while (!this.settled && this.#closed === undefined) {
       await new Promise((resolve) => setTimeout(resolve, SETTLE_POLL_MS));
     }
+  }
+
+  /** Envoys have answered for all that was applied before. */
+  async served(): Promise<boolean> {
+    const marks = new Map<Replica, () => boolean>();
+    for (let wait = SETTLE_POLL_MS; this.#closed === undefined; wait = Math.min(2 * wait, LONGEST_POLL_MS)) {
+      const { replicas } = this;
+      for (const each of replicas) if (!marks.has(each)) marks.set(each, each.stream.mark());
+      const expected = Math.max(this.#processes.size, this.#options.serve === undefined ? 0 : 1);
+      if (replicas.length >= expected && replicas.every((each) => marks.get(each)?.())) return true;
+      await new Promise((resolve) => setTimeout(resolve, wait));
+    }
+    return false;
   }
 
   get replicas(): readonly Replica[] {

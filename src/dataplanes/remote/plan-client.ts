@@ -43,6 +43,12 @@ class PlanClient {
   readonly #reports: Map<ItemId, ItemReport> = new Map();
   /** The replica that items come from. */
   #source: ControllerLink | undefined;
+  /** The last state that was named whole, and by whom. */
+  #named: { readonly state: number; readonly by: ControllerLink } | undefined;
+  /** What the data plane serves. */
+  #holds: string | undefined;
+  #isWaiting = false;
+  #isNews = false;
 
   constructor(options: PlanClientOptions, signal: AbortSignal) {
     this.#options = options;
@@ -52,6 +58,7 @@ class PlanClient {
       for (const link of this.#links.values()) link.send({ type: "report", reports: changed });
     });
     options.dataPlane.apply({ upserts: [...options.journal.items.values()].map(decodeItem), removes: [] });
+    if (options.journal.items.size > 0) void this.#confirm();
   }
 
   /** Opens links to replicas that are new and closes those to replicas that are gone. An empty answer changes nothing: DNS may be away, too. */
@@ -81,7 +88,8 @@ class PlanClient {
       {
         onOpen: () => {
           onState?.("connected", address);
-          link.send({ type: "report", reports: [...this.#reports.values()] });
+          const holds = this.#holds === undefined ? {} : { holds: this.#holds };
+          link.send({ type: "report", reports: [...this.#reports.values()], ...holds });
           this.#choose();
         },
         onMessage: (message) => this.#take(message, link),
@@ -121,8 +129,29 @@ class PlanClient {
     dataPlane.apply({ upserts: items, removes });
     this.#repeat(items);
     journal.record(encoded, removes);
-    if (state !== undefined) from.send({ type: "acknowledge", state });
+    if (state !== undefined) {
+      this.#named = { state, by: from };
+      void this.#confirm();
+    }
     if (synced) onState?.("synced", from.address);
+  }
+
+  /** Tells what is served as soon as it is. One wait at a time: what comes meanwhile is waited for after it, all at once. */
+  async #confirm(): Promise<void> {
+    this.#isNews = true;
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    while (this.#isNews) {
+      this.#isNews = false;
+      const { digest } = this.#options.journal;
+      const named = this.#named;
+      if ((await this.#options.dataPlane.served?.()) === false) return;
+      this.#holds = digest;
+      for (const link of this.#links.values()) link.send({ type: "report", reports: [], holds: digest });
+      if (named !== undefined && named.by === this.#source)
+        named.by.send({ type: "acknowledge", state: named.state });
+    }
+    this.#isWaiting = false;
   }
 
   /** An item may have gone and come again between two messages: the data plane sees no change, but the controllers have forgotten its fate. */

@@ -1,6 +1,8 @@
 import { appendFile, mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ItemId } from "../../plan/plan.ts";
+import { PlanDigest } from "./plan-digest.ts";
+import { digestOf } from "./protocol.ts";
 
 /**
  * The last good plan on disk, so that a pod serves at once after its own restart, controller or not. A journal: each change costs its own size; it is written anew
@@ -9,6 +11,7 @@ import type { ItemId } from "../../plan/plan.ts";
 export class PlanJournal {
   readonly #file: string;
   readonly #items: Map<ItemId, string> = new Map();
+  readonly #digest: PlanDigest = new PlanDigest();
   #lines = 0;
   #writing: Promise<void> = Promise.resolve();
 
@@ -36,6 +39,11 @@ export class PlanJournal {
     return this.#items;
   }
 
+  /** Of all items. */
+  get digest(): string {
+    return this.#digest.text;
+  }
+
   record(upserts: ReadonlyMap<ItemId, string>, removes: readonly ItemId[]): void {
     const lines: JournalLine[] = [
       ...[...upserts].map(([id, item]) => ({ id, item })),
@@ -59,6 +67,9 @@ export class PlanJournal {
 
   #note({ id, item }: JournalLine): void {
     this.#lines++;
+    const before = this.#items.get(id);
+    if (before !== undefined) this.#digest.toggle(digestOf(before));
+    if (item !== undefined) this.#digest.toggle(digestOf(item));
     if (item === undefined) this.#items.delete(id);
     else this.#items.set(id, item);
   }

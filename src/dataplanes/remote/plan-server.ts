@@ -10,7 +10,9 @@ import {
 } from "node:http2";
 import type { ItemId, PlanDelta, PlanItem } from "../../plan/plan.ts";
 import type { CloseOptions, DataPlane, ItemReport } from "../dataplane.ts";
+import { Confirmations, type LagLimits, type ServedPod, type Standing } from "./confirmations.ts";
 import { LineTooLong, readLines } from "./lines.ts";
+import { PlanDigest } from "./plan-digest.ts";
 import { Progress, type ProgressStage } from "./progress.ts";
 import { digestOf, encodeItem, PLAN_PATH, type PodMessage } from "./protocol.ts";
 import { type EncodedItem, Replica, type ReplicaLag } from "./replica.ts";
@@ -27,11 +29,14 @@ export interface PlanServerOptions {
   readonly authorize: (token: string, claim: PodClaim) => Promise<boolean>;
   readonly onRefused?: (refusal: StreamRefusal) => void;
   readonly onReplicas?: (gateway: string, connected: number) => void;
+  /** Called with every change of which pods of a Gateway lag behind its plan. */
+  readonly onStanding?: (gateway: string, standing: Standing) => void;
   /** When what is being applied was seen first (as `performance.now()` counts); changes of which it is not known are not followed. */
   readonly since?: () => number | undefined;
   /** All connected pods that a change concerns have been sent it, or have acknowledged it. */
   readonly onProgress?: (stage: ProgressStage, seconds: number) => void;
   readonly limits?: Partial<StrangerLimits>;
+  readonly lag?: Partial<LagLimits>;
 }
 
 export interface PodClaim {
@@ -54,7 +59,9 @@ export interface StreamRefusal {
 
 const MAX_LINE = 16 * 1024 * 1024;
 const MAX_NAME = 520;
+const MAX_DIGEST = 64;
 const PING_MS = 10_000;
+const LOOK_MS = 1_000;
 /** For a peer to read why it was refused. */
 const GOODBYE_MS = 500;
 const NO_ITEMS: ReadonlyMap<ItemId, EncodedItem> = new Map();
@@ -65,12 +72,15 @@ export class PlanServer implements DataPlane {
   readonly #server: Http2SecureServer;
   readonly #visits: Map<ServerHttp2Session, Visit> = new Map();
   readonly #items: Map<string, Map<ItemId, EncodedItem>> = new Map();
+  readonly #digests: Map<string, PlanDigest> = new Map();
   readonly #gatewayOf: Map<ItemId, string> = new Map();
   readonly #replicas: Map<string, Set<Replica>> = new Map();
   readonly #reports: ReplicaReports = new ReplicaReports();
   readonly #limits: StrangerLimits;
   readonly #strangers: Strangers;
   readonly #progress: Progress;
+  readonly #confirmations: Confirmations;
+  readonly #looking: NodeJS.Timeout;
   /** Counts the states of the plan, so that a pod can say which one it has. */
   #state = 0;
 
@@ -83,6 +93,11 @@ export class PlanServer implements DataPlane {
       (gateway) => this.#replicas.get(gateway) ?? [],
       (stage, seconds) => options.onProgress?.(stage, seconds),
     );
+    this.#confirmations = new Confirmations({
+      tell: (gateway, standing) => options.onStanding?.(gateway, standing),
+      ...(options.lag === undefined ? {} : { limits: options.lag }),
+    });
+    this.#looking = setInterval(() => this.#confirmations.look(), LOOK_MS).unref();
     this.#server = createSecureServer({
       cert: options.certificate,
       key: options.key,
@@ -108,6 +123,16 @@ export class PlanServer implements DataPlane {
     return [...this.#replicas.values()].flatMap((replicas) =>
       [...replicas].filter(({ isServed }) => isServed).map(({ lag }) => lag),
     );
+  }
+
+  /** How the pods of each Gateway stand to its plan. */
+  get standings(): ReadonlyMap<string, Standing> {
+    return this.#confirmations.standings();
+  }
+
+  /** Which pods a Gateway has, connected or not. */
+  expect(gateway: string, pods: readonly ServedPod[] | undefined): void {
+    this.#confirmations.exist(gateway, pods);
   }
 
   listen(): Promise<number> {
@@ -141,13 +166,14 @@ export class PlanServer implements DataPlane {
       const gateway = this.#gatewayOf.get(id);
       if (gateway === undefined) continue;
       this.#gatewayOf.delete(id);
-      this.#items.get(gateway)?.delete(id);
+      this.#drop(gateway, id);
       note(gateway, id);
     }
     this.#reports.drop(removes);
     this.#state++;
     for (const [gateway, ids] of changed) {
       const items = this.#items.get(gateway) ?? NO_ITEMS;
+      this.#confirmations.planned(gateway, this.#digests.get(gateway)?.text ?? "");
       for (const replica of this.#replicas.get(gateway) ?? []) replica.send(ids, items, this.#state);
     }
     const since = this.#options.since?.();
@@ -159,6 +185,7 @@ export class PlanServer implements DataPlane {
   }
 
   async close(_options?: CloseOptions): Promise<void> {
+    clearInterval(this.#looking);
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const session of this.#visits.keys()) session.destroy();
     await closed;
@@ -166,13 +193,22 @@ export class PlanServer implements DataPlane {
 
   #store(item: PlanItem): void {
     const text = encodeItem(item);
-    let items = this.#items.get(item.gateway);
-    if (items === undefined) {
-      items = new Map();
-      this.#items.set(item.gateway, items);
-    }
-    items.set(item.id, { text, digest: digestOf(text) });
+    const digest = digestOf(text);
+    const items = this.#items.get(item.gateway) ?? new Map<ItemId, EncodedItem>();
+    const whole = this.#digests.get(item.gateway) ?? new PlanDigest();
+    this.#drop(item.gateway, item.id);
+    this.#items.set(item.gateway, items.set(item.id, { text, digest }));
+    whole.toggle(digest);
+    this.#digests.set(item.gateway, whole);
     this.#gatewayOf.set(item.id, item.gateway);
+  }
+
+  #drop(gateway: string, id: ItemId): void {
+    const items = this.#items.get(gateway);
+    const held = items?.get(id);
+    if (held === undefined) return;
+    items?.delete(id);
+    this.#digests.get(gateway)?.toggle(held.digest);
   }
 
   #meet(session: ServerHttp2Session): void {
@@ -256,6 +292,7 @@ export class PlanServer implements DataPlane {
     const replica = new Replica(stream, visit.peer, hello);
     this.#replicas.set(gateway, replicas.add(replica));
     this.#options.onReplicas?.(gateway, replicas.size);
+    this.#confirmations.joined(gateway, pod);
     stream.on("drain", () => {
       replica.drained(this.#items.get(gateway) ?? NO_ITEMS, this.#state);
       this.#progress.advance();
@@ -273,6 +310,7 @@ export class PlanServer implements DataPlane {
         return true;
       case "report":
         this.#reports.take(replica.id, this.#own(replica, message.reports));
+        if (isDigest(message.holds)) this.#confirmations.said(replica.gateway, replica.pod, message.holds);
         return true;
       case "acknowledge":
         replica.acknowledge(message.state);
@@ -297,6 +335,7 @@ export class PlanServer implements DataPlane {
     if (replicas?.delete(replica) !== true) return;
     if (replicas.size === 0) this.#replicas.delete(replica.gateway);
     this.#reports.forget(replica.id);
+    this.#confirmations.left(replica.gateway, replica.pod);
     this.#options.onReplicas?.(replica.gateway, replicas.size);
     this.#progress.advance();
   }
@@ -344,6 +383,10 @@ function parsed(line: string): PodMessage | undefined {
   if (type === "hello" && !(isName(gateway) && isName(pod))) return undefined;
   if (type === "serve" && (typeof have !== "object" || have === null)) return undefined;
   return message as unknown as PodMessage;
+}
+
+function isDigest(value: unknown): value is string {
+  return typeof value === "string" && value.length <= MAX_DIGEST;
 }
 
 function isName(value: unknown): value is string {

@@ -3,12 +3,12 @@
  *
  *   pod → controller   hello        which Gateway, which pod
  *                      serve        asks for items, once, and says which it still has (by digest), so that only the difference is sent
- *                      report       the fate of items
- *                      acknowledge  the state that the pod has, as the delta called it
+ *                      report       the fate of items; what the pod serves, whoever it came from
+ *                      acknowledge  the state that the pod serves, as the delta called it
  *   controller → pod   delta        items that appeared, changed or went away; `synced` ends the first difference; `state` names what is complete with it
  *
  * A pod speaks to every replica of the controller and takes items from one of them at a time: all replicas must know what is programmed, since any of them may be
- * the leader that writes statuses, but two of them must not both feed one pod, since one may be behind.
+ * the leader that writes statuses, but two of them must not both feed one pod, since one may be behind. All of them compare what a pod serves with their own plan, by digest.
  *
  * The controller is known by its certificate, the pod by its ServiceAccount's token; a pod is given the items of its own Gateway and no others.
  */
@@ -29,7 +29,12 @@ export type PodMessage =
       readonly acknowledges?: boolean;
     }
   | { readonly type: "serve"; readonly have: Readonly<Record<ItemId, string>> }
-  | { readonly type: "report"; readonly reports: readonly ItemReport[] }
+  | {
+      readonly type: "report";
+      readonly reports: readonly ItemReport[];
+      /** The digest of all that the pod serves, when that has changed (plan-digest.ts). */
+      readonly holds?: string;
+    }
   | { readonly type: "acknowledge"; readonly state: number };
 
 export interface ControllerMessage {

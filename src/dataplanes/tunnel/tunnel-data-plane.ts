@@ -80,6 +80,10 @@ export class TunnelDataPlane implements DataPlane {
     this.#reports.onReport(handler);
   }
 
+  async served(): Promise<boolean> {
+    return (await this.#options.inner.served?.()) ?? true;
+  }
+
   /** The edge stops sending before the proxy stops serving. */
   async close(options: CloseOptions = {}): Promise<void> {
     const { link, inner } = this.#options;

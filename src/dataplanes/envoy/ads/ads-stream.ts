@@ -102,6 +102,44 @@ export class AdsStream implements StoreWatcher {
     );
   }
 
+  /**
+   * Tells, whenever it is asked, whether the client has answered for all that it was to have when this was called; what changes later does not matter. Neither do names of a client's
+   * making, which anybody may ask for, nor removals of what nothing refers to any more.
+   */
+  mark(): () => boolean {
+    const held = ({ kind, name }: Reference): string | undefined =>
+      this.#subscriptions.get(kind)?.held.get(name);
+    const before = new Map(Array.from(this.#unsent(), ([key, each]) => [key, { ...each, held: held(each) }]));
+    let last: number | undefined;
+    return () => {
+      if (!this.#isGreeted) return false;
+      const unsent = before.size === 0 ? before : this.#unsent();
+      for (const [key, each] of before) if (!unsent.has(key) || held(each) !== each.held) before.delete(key);
+      if (before.size > 0) return false;
+      last ??= this.#nonce;
+      const [oldest] = this.#unanswered.keys();
+      return oldest === undefined || Number(oldest) > last;
+    };
+  }
+
+  get #isGreeted(): boolean {
+    if (!this.#subscriptions.has("listener")) return false;
+    return [...this.#subscriptions.values()].every(({ greeting }) => !greeting);
+  }
+
+  #unsent(): Map<string, Reference> {
+    const { store } = this.#options;
+    const unsent = new Map([...this.#waiting.values()].flatMap(({ resources }) => [...resources]));
+    for (const { kind, dirty } of this.#subscriptions.values()) {
+      for (const name of dirty) {
+        if (kind === "secret" && !store.secrets.isConfigured(name)) continue;
+        if ((kind === "cluster" || kind === "endpoints") && store.get(kind, name) === undefined) continue;
+        unsent.set(keyOf({ kind, name }), { kind, name });
+      }
+    }
+    return unsent;
+  }
+
   receive(request: DeltaRequest): void {
     const kind = kindOf(request.typeUrl);
     if (kind === undefined) return;

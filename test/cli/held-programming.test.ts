@@ -1,0 +1,58 @@
+import { describe, expect, test } from "vitest";
+import { keyOf } from "../../src/api/key.ts";
+import type { Resource } from "../../src/api/resource.ts";
+import { standaloneSettings } from "../../src/cli/engine-settings.ts";
+import { heldProgramming } from "../../src/cli/status/held-programming.ts";
+import { statusTable } from "../../src/cli/status/status-table.ts";
+import { statusTree } from "../../src/cli/status/status-tree.ts";
+import type { Terminal } from "../../src/cli/terminal.ts";
+import { embeddedFeatures } from "../../src/dataplanes/embedded/features.ts";
+import { Engine } from "../../src/engine/engine.ts";
+import { buildState } from "../../src/view/build-state.ts";
+
+const PLAIN = { style: (_style: string, text: string) => text } as unknown as Terminal;
+
+/** What `status` prints of a Gateway that says this of its Programmed condition. */
+function shown(programmed: object | undefined, isLive = true): { tree: string; table: string } {
+  const gateway = {
+    apiVersion: "gateway.networking.k8s.io/v1",
+    kind: "Gateway",
+    metadata: { name: "shared", namespace: "infra" },
+    spec: { gatewayClassName: "mergeway", listeners: [{ name: "web", port: 80, protocol: "HTTP" }] },
+    ...(programmed === undefined ? {} : { status: { conditions: [{ type: "Programmed", ...programmed }] } }),
+  } as unknown as Resource;
+  const resources = new Map([[keyOf(gateway), gateway]]);
+  const engine = new Engine(standaloneSettings({ features: embeddedFeatures, assumeProgrammed: true }));
+  engine.apply([{ key: keyOf(gateway), resource: gateway }]);
+  const state = buildState({ engine, resources });
+  const noteOf = heldProgramming({ isLive, resources });
+  return { tree: statusTree(state, PLAIN, noteOf), table: statusTable(state, PLAIN, { noteOf }) };
+}
+
+const ALL = "the data plane serves all that is valid";
+const LAG = `${ALL}; 1 of 2 replicas has not confirmed the newest configuration: shared-b`;
+
+describe("what a cluster says of a Gateway's data plane", () => {
+  test("is shown where replicas lag", () => {
+    const { tree, table } = shown({ status: "True", reason: "Programmed", message: LAG });
+    expect(tree).toContain(`├─ ${LAG}\n`);
+    expect(table).toContain(`\nGateway infra/shared: ${LAG}\n`);
+  });
+
+  test("is shown where the Gateway is not programmed", () => {
+    const { tree, table } = shown({ status: "False", reason: "NoResources", message: "no pod is ready" });
+    expect(tree).toContain("├─ not programmed: NoResources: no pod is ready\n");
+    expect(table).toContain("Gateway infra/shared: not programmed: NoResources: no pod is ready\n");
+  });
+
+  test.each([
+    ["all is well", { status: "True", reason: "Programmed", message: ALL }, true],
+    ["nothing is said", undefined, true],
+    ["the objects come from files", { status: "True", reason: "Programmed", message: LAG }, false],
+  ])("is not shown where %s", (_name, programmed, isLive) => {
+    const { tree, table } = shown(programmed, isLive);
+    expect(tree).not.toContain("programmed");
+    expect(tree + table).not.toContain("replicas");
+    expect(tree + table).not.toContain("Gateway infra/shared:");
+  });
+});

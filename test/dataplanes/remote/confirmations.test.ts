@@ -1,0 +1,172 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { Confirmations, LAG_LIMITS, type Standing } from "../../../src/dataplanes/remote/confirmations.ts";
+
+const GATEWAY = "infra/shared";
+const { lagMs: LAG_MS, firstMs: FIRST_MS } = LAG_LIMITS;
+
+describe("which pods lag", () => {
+  let now: number;
+  let told: Standing[];
+  let confirmations: Confirmations;
+
+  beforeEach(() => {
+    now = 1_000;
+    told = [];
+    confirmations = new Confirmations({
+      tell: (_gateway, standing) => told.push(standing),
+      now: () => now,
+    });
+  });
+
+  function pass(ms: number): void {
+    now += ms;
+    confirmations.look();
+  }
+
+  /** Two ready pods, connected, both with plan `1`. */
+  function twoPods(): void {
+    confirmations.planned(GATEWAY, "1");
+    confirmations.exist(GATEWAY, [
+      { name: "a", isReady: true },
+      { name: "b", isReady: true },
+    ]);
+    for (const name of ["a", "b"]) {
+      confirmations.joined(GATEWAY, name);
+      confirmations.said(GATEWAY, name, "1");
+    }
+  }
+
+  const NONE = { replicas: 2, lagging: [] };
+  const B = { replicas: 2, lagging: ["b"] };
+
+  it("says nothing of the time that a delta takes", () => {
+    twoPods();
+    for (let plan = 2; plan < 2_000; plan++) {
+      confirmations.planned(GATEWAY, String(plan));
+      pass(LAG_MS / 100);
+      for (const name of ["a", "b"]) confirmations.said(GATEWAY, name, String(plan));
+    }
+    expect(told).toEqual([]);
+  });
+
+  it("names the pod that has not told of the newest plan for so long, and unsays it when it has", () => {
+    twoPods();
+    confirmations.planned(GATEWAY, "2");
+    confirmations.said(GATEWAY, "a", "2");
+    pass(LAG_MS - 1);
+    expect(told).toEqual([]);
+    pass(1);
+    expect(told).toEqual([B]);
+    pass(60_000);
+    expect(told).toEqual([B]);
+    confirmations.said(GATEWAY, "b", "2");
+    expect(told).toEqual([B, NONE]);
+  });
+
+  it("does not take a pod for one that lags because plans are always newer than what it can tell", () => {
+    twoPods();
+    for (let plan = 2; plan < 500; plan++) {
+      confirmations.planned(GATEWAY, String(plan));
+      confirmations.said(GATEWAY, "a", String(plan - 1));
+      confirmations.said(GATEWAY, "b", String(plan - 1));
+      pass(100);
+    }
+    expect(told).toEqual([]);
+  });
+
+  it("sees that a pod is far behind, though it goes on telling", () => {
+    twoPods();
+    for (let plan = 2; plan < 300; plan++) {
+      confirmations.planned(GATEWAY, String(plan));
+      confirmations.said(GATEWAY, "a", String(plan));
+      // 150 plans of 100 ms behind.
+      confirmations.said(GATEWAY, "b", String(Math.max(1, plan - 150)));
+      pass(100);
+    }
+    expect(told).toEqual([B]);
+  });
+
+  it("takes a plan that only another controller had for a sign of life", () => {
+    twoPods();
+    for (let step = 0; step < 200; step++) {
+      confirmations.planned(GATEWAY, `here ${step}`);
+      for (const name of ["a", "b"]) confirmations.said(GATEWAY, name, `there ${step}`);
+      pass(1_000);
+    }
+    expect(told).toEqual([]);
+    pass(LAG_MS);
+    expect(told).toEqual([{ replicas: 2, lagging: ["a", "b"] }]);
+  });
+
+  it("counts a pod that returns to a plan that is the newest again", () => {
+    twoPods();
+    confirmations.planned(GATEWAY, "2");
+    pass(LAG_MS / 2);
+    confirmations.planned(GATEWAY, "1");
+    pass(10 * LAG_MS);
+    expect(told).toEqual([]);
+  });
+
+  it("goes on naming a pod that has left the stream, until it is gone from its Service", () => {
+    twoPods();
+    confirmations.planned(GATEWAY, "2");
+    confirmations.said(GATEWAY, "a", "2");
+    pass(LAG_MS);
+    confirmations.left(GATEWAY, "b");
+    pass(60_000);
+    expect(told).toEqual([B]);
+    confirmations.exist(GATEWAY, [{ name: "a", isReady: true }]);
+    expect(told).toEqual([B, { replicas: 1, lagging: [] }]);
+  });
+
+  it("says nothing of a pod that left the stream with the newest plan", () => {
+    twoPods();
+    confirmations.left(GATEWAY, "b");
+    pass(10 * LAG_MS);
+    expect(told).toEqual([]);
+  });
+
+  it("forgets a pod that is neither connected nor known otherwise", () => {
+    confirmations.planned(GATEWAY, "1");
+    confirmations.joined(GATEWAY, "b");
+    confirmations.said(GATEWAY, "b", "1");
+    confirmations.planned(GATEWAY, "2");
+    pass(LAG_MS);
+    confirmations.left(GATEWAY, "b");
+    expect(told).toEqual([
+      { replicas: 1, lagging: ["b"] },
+      { replicas: 0, lagging: [] },
+    ]);
+  });
+
+  it("gives pods that it has not seen up to date yet more time: they have to find it first", () => {
+    confirmations.planned(GATEWAY, "1");
+    confirmations.exist(GATEWAY, [
+      { name: "a", isReady: true },
+      { name: "b", isReady: true },
+      { name: "starting", isReady: false },
+    ]);
+    confirmations.joined(GATEWAY, "a");
+    confirmations.said(GATEWAY, "a", "1");
+    pass(FIRST_MS - 1);
+    expect(told).toEqual([]);
+    pass(1);
+    expect(told).toEqual([{ replicas: 3, lagging: ["b"] }]);
+  });
+
+  it("says nothing of pods that are connected and of a version that tells nothing", () => {
+    confirmations.planned(GATEWAY, "1");
+    confirmations.exist(GATEWAY, [{ name: "old", isReady: true }]);
+    confirmations.joined(GATEWAY, "old");
+    pass(10 * FIRST_MS);
+    expect(told).toEqual([]);
+  });
+
+  it("keeps Gateways apart", () => {
+    twoPods();
+    confirmations.planned("infra/other", "9");
+    pass(10 * FIRST_MS);
+    expect(told).toEqual([]);
+    expect(confirmations.standings().get(GATEWAY)).toEqual(NONE);
+  });
+});
