@@ -1,8 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { keyOf } from "../../src/api/key.ts";
-import type { Resource } from "../../src/api/resource.ts";
 import { newestFirst } from "../../src/sources/kubernetes/discovery.ts";
-import { Interest } from "../../src/sources/kubernetes/interest.ts";
 import { shaperOf } from "../../src/sources/kubernetes/shape.ts";
 import { KubernetesSource } from "../../src/sources/kubernetes/source.ts";
 import type { Change } from "../../src/sources/source.ts";
@@ -27,7 +24,7 @@ function serve(seen: Seen, answer: Answer): void {
     const name = "gateway.networking.k8s.io";
     answer.json({ groups: [{ name, versions: [{ version: "v1alpha2" }, { version }] }] });
   } else if (seen.path === `${GROUP}/${version}`) {
-    const kinds = ["GatewayClass", "Gateway", "HTTPRoute"];
+    const kinds = ["GatewayClass", "Gateway", "HTTPRoute", "ReferenceGrant"];
     answer.json({ resources: kinds.map((kind) => ({ name: `${kind.toLowerCase()}s`, kind })) });
   } else if (seen.path === `${GROUP}/v1alpha2`) {
     const kinds = ["TCPRoute", "HTTPRoute"];
@@ -162,6 +159,28 @@ describe("the source against a server that misbehaves", () => {
     expect(batches[0]?.map(({ key }) => key).sort()).toEqual(["Gateway/infra/gw", "GatewayClass//ours"]);
   });
 
+  test.each([false, true])(
+    "a Secret of another namespace is read only with a grant: %s",
+    async (isGranted) => {
+      const path = "/api/v1/namespaces/team/secrets/cert";
+      const reference = { name: "cert", namespace: "team" };
+      const listener = { ...GATEWAY.spec.listeners[0], tls: { certificateRefs: [reference] } };
+      const from = [{ group: "gateway.networking.k8s.io", kind: "Gateway", namespace: "infra" }];
+      const spec = { from, to: [{ group: "", kind: "Secret" }] };
+      const grant = { metadata: { name: "grant", namespace: "team", resourceVersion: "2" }, spec };
+      list(`${GROUP}/v1/gatewayclasses`, CLASS);
+      list(`${GROUP}/v1/gateways`, { ...GATEWAY, spec: { ...GATEWAY.spec, listeners: [listener] } });
+      list(`${GROUP}/v1/referencegrants`, ...(isGranted ? [grant] : []));
+      overrides.set(path, (_seen, answer) =>
+        answer.json({ metadata: { ...reference, resourceVersion: "4" } }),
+      );
+      start();
+      await eventually(() => expect(batches).toHaveLength(1));
+      expect(asked(path)).toBe(isGranted);
+      expect(batches[0]?.some(({ key }) => key === "Secret/team/cert")).toBe(isGranted);
+    },
+  );
+
   test("CRDs that may not be read are no obstacle", async () => {
     overrides.set("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", (_seen, answer) =>
       answer.refuse(403, "Forbidden"),
@@ -295,85 +314,5 @@ describe("shapes", () => {
         status: { loadBalancer: {} },
       },
     });
-  });
-});
-
-describe("interest in Secrets", () => {
-  beforeEach(() => {
-    stop = () => Promise.resolve();
-  });
-
-  const gatewayClass = (controllerName: string): Resource =>
-    ({ kind: "GatewayClass", metadata: { name: "c" }, spec: { controllerName } }) as Resource;
-  const owner = (kind: string, name: string, secrets: readonly string[], rest: object): Resource =>
-    ({
-      kind,
-      metadata: { name, namespace: "n" },
-      spec: {
-        ...rest,
-        listeners: secrets.map((secret) => ({
-          tls: { certificateRefs: [{ group: "", kind: "Secret", name: secret }] },
-        })),
-      },
-    }) as unknown as Resource;
-  const gateway = (secrets: readonly string[]): Resource =>
-    owner("Gateway", "g", secrets, { gatewayClassName: "c" });
-  const set = (name: string, secrets: readonly string[], parent = "g"): Resource =>
-    owner("ListenerSet", name, secrets, { parentRef: { group: "", kind: "Gateway", name: parent } });
-
-  function take(interest: Interest, resource: Resource): string {
-    const { wanted, unwanted } = interest.take(keyOf(resource), resource);
-    return [...wanted.map((key) => `+${key}`), ...unwanted.map((key) => `-${key}`)].join(" ");
-  }
-
-  test("follows the chain from class to Gateway to set, in any order of arrival", () => {
-    const interest = new Interest(OURS);
-    expect(take(interest, set("s", ["a", "b"]))).toBe("");
-    expect(take(interest, gateway(["a"]))).toBe("");
-    expect(take(interest, gatewayClass(OURS))).toBe("+Secret/n/a +Secret/n/b");
-    expect(take(interest, gateway([]))).toBe("");
-    expect(take(interest, set("s", ["b"]))).toBe("-Secret/n/a");
-    expect(take(interest, set("t", ["b", "c"]))).toBe("+Secret/n/c");
-    expect(take(interest, set("s", ["b"], "other"))).toBe("");
-    expect(take(interest, gatewayClass("other.example/controller"))).toBe("-Secret/n/b -Secret/n/c");
-    expect(take(interest, gatewayClass(OURS))).toBe("+Secret/n/b +Secret/n/c");
-    expect(interest.take("Gateway/n/g", undefined).unwanted).toEqual(["Secret/n/b", "Secret/n/c"]);
-  });
-
-  test("Secrets of parameters count while a Gateway or its class uses the parameters", () => {
-    const parameters = (name: string, secret: string): Resource =>
-      ({
-        kind: "GatewayParameters",
-        metadata: { name, namespace: "n" },
-        spec: { tunnel: { credentialsSecretRef: { name: secret } } },
-      }) as Resource;
-    const reference = (name: string): object => ({ group: "mergeway.dev", kind: "GatewayParameters", name });
-    const using = (name: string): Resource =>
-      owner("Gateway", "g", [], {
-        gatewayClassName: "c",
-        infrastructure: { parametersRef: reference(name) },
-      });
-    const interest = new Interest(OURS);
-    expect(take(interest, parameters("p", "a"))).toBe("");
-    expect(take(interest, using("p"))).toBe("");
-    expect(take(interest, gatewayClass(OURS))).toBe("+Secret/n/a");
-    expect(take(interest, parameters("p", "b"))).toBe("+Secret/n/b -Secret/n/a");
-    expect(take(interest, using("q"))).toBe("-Secret/n/b");
-    expect(take(interest, parameters("q", "b"))).toBe("+Secret/n/b");
-    expect(take(interest, gateway([]))).toBe("-Secret/n/b");
-    const withDefaults = {
-      ...gatewayClass(OURS),
-      spec: { controllerName: OURS, parametersRef: { ...reference("p"), namespace: "n" } },
-    };
-    expect(take(interest, withDefaults as Resource)).toBe("+Secret/n/b");
-    expect(interest.take("GatewayParameters/n/p", undefined).unwanted).toEqual(["Secret/n/b"]);
-  });
-
-  test("a change that alters no reference alters nothing", () => {
-    const interest = new Interest(OURS);
-    take(interest, gatewayClass(OURS));
-    take(interest, gateway(["a"]));
-    expect(take(interest, gateway(["a"]))).toBe("");
-    expect(interest.isWanted("Secret/n/a")).toBe(true);
   });
 });

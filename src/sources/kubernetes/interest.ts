@@ -1,6 +1,6 @@
 /**
  * Which Secrets and ConfigMaps are of use: those that a Gateway of our classes, a set of such a Gateway, or a policy refers to, and those that parameters refer to
- * which such a Gateway or its class uses.
+ * which such a Gateway or its class uses; of those, the ones that may be used (permits.ts).
  * Counted as references come and go, so that a change costs what the changed object refers to.
  */
 import type { Gateway, ListenerSet } from "../../api/gateway.ts";
@@ -8,49 +8,54 @@ import type { GatewayParameters } from "../../api/gateway-parameters.ts";
 import { type Key, keyFor } from "../../api/key.ts";
 import type { BackendTlsPolicy } from "../../api/policies.ts";
 import type { ObjectReference } from "../../api/references.ts";
-import { MERGEWAY_GROUP, type Resource } from "../../api/resource.ts";
-
-export interface InterestChange {
-  readonly wanted: readonly Key[];
-  readonly unwanted: readonly Key[];
-}
+import { GROUP_OF_KIND, MERGEWAY_GROUP, type Resource } from "../../api/resource.ts";
+import { fromOf, type PermitChange, Permits, type Use, useOf } from "./permits.ts";
 
 interface Referrer {
   /** Counts only while this one does. */
   readonly parent?: Key;
   readonly counts: boolean;
-  readonly references: readonly Key[];
+  readonly references: readonly Use[];
 }
 
-const NOTHING: InterestChange = { wanted: [], unwanted: [] };
+interface UseChange {
+  readonly begun: readonly Use[];
+  readonly ended: readonly Use[];
+}
+
+const NOTHING: PermitChange = { wanted: [], unwanted: [] };
 
 export class Interest {
   readonly #controllerName: string;
   readonly #referrers = new Map<Key, Referrer>();
   readonly #children = new Map<Key, Set<Key>>();
-  readonly #uses = new Map<Key, number>();
+  readonly #uses = new Map<Use, number>();
+  readonly #permits = new Permits();
 
   constructor(controllerName: string) {
     this.#controllerName = controllerName;
   }
 
   isWanted(key: Key): boolean {
-    return this.#uses.has(key);
+    return this.#permits.isWanted(key);
   }
 
-  /** Takes the newest version of an object that may refer to others. */
-  take(key: Key, resource: Resource | undefined): InterestChange {
+  /** Takes the newest version of an object that may refer to others, or permit it. */
+  take(key: Key, resource: Resource | undefined): PermitChange {
+    if (key.startsWith("ReferenceGrant/"))
+      return this.#permits.takeGrant(key, resource?.kind === "ReferenceGrant" ? resource : undefined);
     const before = this.#referrers.get(key);
     const after = resource && referrerOf(resource, this.#controllerName);
     if (sameReferrer(before, after)) return NOTHING;
     const wasActive = this.#isActive(key);
-    const deltas = new Map<Key, number>();
+    const deltas = new Map<Use, number>();
     if (wasActive) count(deltas, before?.references ?? [], -1);
     this.#set(key, before, after);
     const active = this.#isActive(key);
     if (active) count(deltas, after?.references ?? [], 1);
     if (wasActive !== active) this.#countBelow(key, active ? 1 : -1, deltas);
-    return this.#apply(deltas);
+    const { begun, ended } = this.#apply(deltas);
+    return this.#permits.takeUses(begun, ended);
   }
 
   #set(key: Key, before: Referrer | undefined, after: Referrer | undefined): void {
@@ -70,7 +75,7 @@ export class Interest {
   }
 
   /** What lies below an object whose own activity has just changed. */
-  #countBelow(key: Key, sign: 1 | -1, deltas: Map<Key, number>): void {
+  #countBelow(key: Key, sign: 1 | -1, deltas: Map<Use, number>): void {
     for (const child of this.#children.get(key) ?? []) {
       const referrer = this.#referrers.get(child);
       if (!referrer?.counts) continue;
@@ -79,32 +84,34 @@ export class Interest {
     }
   }
 
-  #apply(deltas: ReadonlyMap<Key, number>): InterestChange {
-    const wanted: Key[] = [];
-    const unwanted: Key[] = [];
-    const further = new Map<Key, number>();
-    for (const [key, delta] of deltas) {
-      const before = this.#uses.get(key) ?? 0;
+  #apply(deltas: ReadonlyMap<Use, number>): UseChange {
+    const begun: Use[] = [];
+    const ended: Use[] = [];
+    const further = new Map<Use, number>();
+    for (const [use, delta] of deltas) {
+      const before = this.#uses.get(use) ?? 0;
       const after = before + delta;
-      if (after > 0) this.#uses.set(key, after);
-      else this.#uses.delete(key);
+      if (after > 0) this.#uses.set(use, after);
+      else this.#uses.delete(use);
       if (before > 0 === after > 0) continue;
-      if (isReferredTo(key)) count(further, this.#referrers.get(key)?.references ?? [], after > 0 ? 1 : -1);
-      else (after > 0 ? wanted : unwanted).push(key);
+      if (isReferredTo(use)) {
+        const parameters = this.#referrers.get(use as Key);
+        count(further, parameters?.references ?? [], after > 0 ? 1 : -1);
+      } else (after > 0 ? begun : ended).push(use);
     }
-    if (further.size === 0) return { wanted, unwanted };
+    if (further.size === 0) return { begun, ended };
     const more = this.#apply(further);
-    return { wanted: [...wanted, ...more.wanted], unwanted: [...unwanted, ...more.unwanted] };
+    return { begun: [...begun, ...more.begun], ended: [...ended, ...more.ended] };
   }
 }
 
 /** Of use only where somebody refers to it, and refers to others itself. */
-function isReferredTo(key: Key): boolean {
-  return key.startsWith("GatewayParameters/");
+function isReferredTo(use: Use): boolean {
+  return use.startsWith("GatewayParameters/");
 }
 
-function count(deltas: Map<Key, number>, keys: readonly Key[], by: 1 | -1): void {
-  for (const key of keys) deltas.set(key, (deltas.get(key) ?? 0) + by);
+function count(deltas: Map<Use, number>, uses: readonly Use[], by: 1 | -1): void {
+  for (const use of uses) deltas.set(use, (deltas.get(use) ?? 0) + by);
 }
 
 function sameReferrer(a: Referrer | undefined, b: Referrer | undefined): boolean {
@@ -113,7 +120,7 @@ function sameReferrer(a: Referrer | undefined, b: Referrer | undefined): boolean
     a.counts === b.counts &&
     a.parent === b.parent &&
     a.references.length === b.references.length &&
-    a.references.every((key, index) => key === b.references[index])
+    a.references.every((use, index) => use === b.references[index])
   );
 }
 
@@ -149,15 +156,15 @@ function referrerOf(resource: Resource, controllerName: string): Referrer | unde
   }
 }
 
-function referencesOfGateway(gateway: Gateway): readonly Key[] {
+function referencesOfGateway(gateway: Gateway): readonly Use[] {
   const { tls } = gateway.spec;
   const validations = [tls?.frontend?.default, ...(tls?.frontend?.perPort ?? []).map((port) => port.tls)];
   const client = tls?.backend?.clientCertificateRef;
   return [
     ...parametersOf(gateway.spec.infrastructure?.parametersRef, gateway.metadata.namespace),
     ...certificatesOf(gateway),
-    ...(client === undefined ? [] : keysOf([client], gateway)),
-    ...validations.flatMap((each) => keysOf(each?.validation?.caCertificateRefs ?? [], gateway)),
+    ...(client === undefined ? [] : usesOf([client], gateway)),
+    ...validations.flatMap((each) => usesOf(each?.validation?.caCertificateRefs ?? [], gateway)),
   ];
 }
 
@@ -176,18 +183,19 @@ function referencesOfParameters({ metadata, spec }: GatewayParameters): readonly
   );
 }
 
-function certificatesOf(owner: Gateway | ListenerSet): readonly Key[] {
-  return (owner.spec.listeners ?? []).flatMap(({ tls }) => keysOf(tls?.certificateRefs ?? [], owner));
+function certificatesOf(owner: Gateway | ListenerSet): readonly Use[] {
+  return (owner.spec.listeners ?? []).flatMap(({ tls }) => usesOf(tls?.certificateRefs ?? [], owner));
 }
 
-function referencesOfPolicy(policy: BackendTlsPolicy): readonly Key[] {
-  return keysOf(policy.spec.validation.caCertificateRefs ?? [], policy);
+function referencesOfPolicy(policy: BackendTlsPolicy): readonly Use[] {
+  return usesOf(policy.spec.validation.caCertificateRefs ?? [], policy);
 }
 
-function keysOf(references: readonly ObjectReference[], from: Resource): readonly Key[] {
-  return references.flatMap(({ group, kind, namespace, name }) =>
-    group === "" && (kind === "Secret" || kind === "ConfigMap")
-      ? [keyFor(kind, namespace ?? from.metadata.namespace ?? "", name)]
-      : [],
-  );
+function usesOf(references: readonly ObjectReference[], { kind: own, metadata }: Resource): readonly Use[] {
+  const { namespace: home = "" } = metadata;
+  return references.flatMap(({ group, kind, namespace = home, name }) => {
+    if (group !== "" || (kind !== "Secret" && kind !== "ConfigMap")) return [];
+    const from = namespace === home ? "" : fromOf(GROUP_OF_KIND[own], own, home);
+    return [useOf(keyFor(kind, namespace, name), from)];
+  });
 }
