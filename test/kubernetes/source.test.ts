@@ -315,4 +315,13 @@ describe("shapes", () => {
       },
     });
   });
+
+  test("a Service that was made for a Gateway is known again", () => {
+    const labels = { "app.kubernetes.io/managed-by": "mergeway" };
+    const annotations = { "mergeway.dev/gateway-name": "gw" };
+    const metadata = { name: "s", namespace: "n", labels: { ...labels, a: "b" }, annotations };
+    expect(shaperOf("Service", "v1")({ metadata, spec: {} })).toMatchObject({
+      resource: { metadata: { name: "s", namespace: "n", labels, annotations } },
+    });
+  });
 });

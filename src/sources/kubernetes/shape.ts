@@ -88,7 +88,7 @@ const ANNOTATION_PREFIXES: readonly string[] = ["mergeway.dev/", "gateway.networ
 function shapeMetadata(kind: Kind, metadata: ApiObject["metadata"]): ObjectMeta {
   const raw: Readonly<Record<string, unknown>> = { ...metadata };
   const annotations = isObject(raw["annotations"]) ? ownAnnotations(raw["annotations"]) : {};
-  const labels = isObject(raw["labels"]) ? (raw["labels"] as Record<string, string>) : {};
+  const labels = isObject(raw["labels"]) ? keptLabels(kind, raw["labels"] as Record<string, string>) : {};
   const text = (name: string): Record<string, string> => {
     const value = raw[name];
     return typeof value === "string" && value !== "" ? { [name]: value } : {};
@@ -102,13 +102,19 @@ function shapeMetadata(kind: Kind, metadata: ApiObject["metadata"]): ObjectMeta 
     ...text("creationTimestamp"),
     ...text("deletionTimestamp"),
     ...ownFinalizers(raw["finalizers"]),
-    ...(Object.keys(labels).length === 0 || UNLABELLED.has(kind) ? {} : { labels }),
+    ...(Object.keys(labels).length === 0 ? {} : { labels }),
     ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
   };
 }
 
-/** Kinds whose labels nobody selects by. */
+/** Kinds whose labels nobody selects by; one tells whether we have made the object. */
 const UNLABELLED: ReadonlySet<Kind> = new Set<Kind>(["Secret", "ConfigMap", "Service"]);
+const MANAGED_BY = "app.kubernetes.io/managed-by";
+
+function keptLabels(kind: Kind, labels: Readonly<Record<string, string>>): Record<string, string> {
+  if (!UNLABELLED.has(kind)) return labels;
+  return labels[MANAGED_BY] === "mergeway" ? { [MANAGED_BY]: "mergeway" } : {};
+}
 
 function ownFinalizers(finalizers: unknown): { readonly finalizers?: readonly string[] } {
   const own = (Array.isArray(finalizers) ? finalizers : []).filter((each) =>
