@@ -1,9 +1,12 @@
-/** What is made for Gateways, where others have a hand in it as well: an autoscaler, and a Gateway that would be called alike. */
+/** What is made for Gateways, where others have a hand in it as well: an autoscaler, a Gateway that would be called alike, and pods that do not do what they are told. */
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { containerPid } from "../cluster/cluster.ts";
 import { ok } from "./bed.ts";
 import {
   ACCEPTED,
   CONTROLLER,
+  conditionOf,
   eventually,
   GATEWAY_API,
   gateway,
@@ -12,6 +15,7 @@ import {
   type Named,
   type Place,
   ServedCluster,
+  SYSTEM,
   said,
 } from "./served-cluster.ts";
 
@@ -155,5 +159,96 @@ describe("Gateways that would be called alike", () => {
       expect(status?.addresses).toEqual([{ type: "IPAddress", value: other }]);
     });
     await cluster.answers({ url: "http://second.example.com/", address: other });
+  });
+});
+
+describe("a replica that does not take the newest configuration", () => {
+  const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+  const CALM = "the data plane serves all that is valid";
+
+  beforeAll(async () => {
+    // Pods take their plan from one of them, which need not be the leader.
+    await ok(cluster.bed.kubectl(["-n", SYSTEM, "scale", "deploy/mergeway", "--replicas=2"]));
+    await ok(cluster.bed.kubectl(["-n", SYSTEM, "rollout", "status", "deploy/mergeway", "--timeout=120s"]));
+  });
+
+  interface Pod {
+    readonly metadata: { readonly name: string };
+    readonly status: {
+      readonly containerStatuses: readonly { readonly name: string; readonly containerID: string }[];
+    };
+  }
+
+  async function podOf({ name, namespace }: Place): Promise<Pod> {
+    const selector = `gateway.networking.k8s.io/gateway-name=${name}`;
+    const out = await ok(cluster.bed.kubectl(["-n", namespace, "get", "pods", "-l", selector, "-o", "json"]));
+    const { items } = JSON.parse(out) as { readonly items: readonly Pod[] };
+    const [pod] = items;
+    if (pod === undefined || items.length !== 2) throw new Error(`${name} has not two pods`);
+    return pod;
+  }
+
+  async function signal(name: "STOP" | "CONT", { status }: Pod): Promise<void> {
+    const id = status.containerStatuses[0]?.containerID.replace(/^.*:\/\//, "") ?? "";
+    await ok(cluster.bed.run(["kill", `-${name}`, String(await containerPid(cluster.bed.cluster, id))]));
+  }
+
+  /** What the Gateway's status and `mergeway status` say, once it is this. */
+  async function says(object: Named, message: string): Promise<void> {
+    await cluster.settled(
+      object,
+      ({ status }) => {
+        expect(said(status)).toEqual(ACCEPTED);
+        expect(conditionOf(status, "Programmed").message).toBe(message);
+      },
+      90,
+    );
+    const command = [process.execPath, MAIN, "status", "-n", "infra"];
+    const out = await ok(cluster.bed.run(command));
+    if (message === CALM) expect(out).not.toContain("replicas");
+    else expect(out).toContain(message);
+  }
+
+  /** Ends the leader, and waits for the next one. */
+  async function changeLeader(): Promise<void> {
+    const holder = ["-n", SYSTEM, "get", "lease", "-o", "jsonpath={.items[0].spec.holderIdentity}"];
+    const before = await ok(cluster.bed.kubectl(holder));
+    await ok(cluster.bed.kubectl(["-n", SYSTEM, "delete", "pod", before, "--wait=false"]));
+    await eventually(async () => {
+      const now = await ok(cluster.bed.kubectl(holder));
+      expect(now).not.toBe("");
+      expect(now).not.toBe(before);
+    });
+  }
+
+  test.each(["envoy", "embedded"])("is told of while it is frozen, and no longer: %s", async (dataPlane) => {
+    const place: Place = { namespace: "infra", name: `lagging-${dataPlane}` };
+    const parametersRef = { group: "mergeway.dev", kind: "GatewayParameters", name: place.name };
+    const hostname = `${dataPlane}.example.com`;
+    const object = gateway(place, {
+      infrastructure: { parametersRef },
+      listeners: [http("web", hostname)],
+    });
+    const spec = { replicas: 2, dataPlane };
+    await cluster.apply(
+      { apiVersion: "mergeway.dev/v1alpha1", kind: "GatewayParameters", metadata: place, spec },
+      object,
+    );
+    const address = await cluster.addressOf(object);
+    const deployment = ["-n", "infra", "rollout", "status", `deploy/${place.name}-mergeway`];
+    await ok(cluster.bed.kubectl([...deployment, "--timeout=120s"]));
+    const pod = await podOf(place);
+    await signal("STOP", pod);
+    try {
+      await cluster.apply(httpRoute(place, { parentRefs: [{ name: place.name }] }));
+      const name = pod.metadata.name;
+      await says(object, `${CALM}; 1 of 2 replicas has not confirmed the newest configuration: ${name}`);
+      if (dataPlane === "envoy") await changeLeader();
+    } finally {
+      await signal("CONT", pod);
+    }
+    await says(object, CALM);
+    await cluster.answers({ url: `http://${hostname}/`, address });
+    await cluster.remove(object);
   });
 });
