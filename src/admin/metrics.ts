@@ -1,80 +1,35 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { RoutingTable } from "../matching/routing-table.ts";
 import type { MergedState } from "../view/merged-state.ts";
 import type { StateChange } from "../view/state-changes.ts";
 import type { AdminState } from "./admin-state.ts";
 import { METRICS } from "./metric-table.ts";
-
-/** What a data plane tells of a finished request, as far as it is counted. */
-export interface CountedRequest {
-  /** A pattern of the plan; absent when no listener was found. */
-  readonly hostname?: string;
-  readonly status: number;
-  readonly durationMs: number;
-  readonly bytesReceived: number;
-  readonly bytesSent: number;
-}
-
-const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-/** For requests that no listener is for. */
-const NOBODY = "none";
-const EVERYBODY = "*";
+import { type CountedRequest, EVERYBODY, RequestTallies } from "./request-tallies.ts";
 
 type Labels = Readonly<Record<string, string>>;
-
-/** Everything that is counted of one hostname; looking labels up for every request would cost more than counting. */
-interface HostnameCounters {
-  readonly codes: Map<string, Counter.Internal>;
-  readonly received: Counter.Internal;
-  readonly sent: Counter.Internal;
-  readonly duration: Histogram.Internal<string>;
-}
 
 export class Metrics {
   readonly #registry: Registry = new Registry();
   readonly #gauges: Map<string, Gauge> = new Map();
   readonly #counters: Map<string, Counter> = new Map();
-  readonly #durations: Histogram;
-  readonly #hostnames: Map<string, HostnameCounters> = new Map();
+  readonly #requests: RequestTallies = new RequestTallies();
 
   constructor(version: string) {
     const registers = [this.#registry];
-    const histograms = new Map<string, Histogram>();
+    for (const metric of this.#requests.metrics()) this.#registry.registerMetric(metric);
     for (const [name, { type, help, labels }] of Object.entries(METRICS)) {
+      if (this.#registry.getSingleMetric(name) !== undefined) continue;
       const config = { name, help, labelNames: [...labels], registers };
       if (type === "gauge") this.#gauges.set(name, new Gauge(config));
       else if (type === "counter") this.#counters.set(name, new Counter(config));
-      else histograms.set(name, new Histogram({ ...config, buckets: BUCKETS }));
+      else throw new Error(`nobody counts ${name}`);
     }
-    this.#durations = known(histograms, "mergeway_request_duration_seconds");
     collectDefaultMetrics({ register: this.#registry });
     this.#set("mergeway_build_info", { version }, 1);
   }
 
-  countRequest({ hostname, status, durationMs, bytesReceived, bytesSent }: CountedRequest): void {
-    const name = hostname === undefined ? NOBODY : hostname || EVERYBODY;
-    const counters = this.#hostnames.get(name) ?? this.#startHostname(name);
-    const code = codeClass(status);
-    let requests = counters.codes.get(code);
-    if (requests === undefined) {
-      requests = known(this.#counters, "mergeway_requests_total").labels({ hostname: name, code });
-      counters.codes.set(code, requests);
-    }
-    requests.inc();
-    counters.received.inc(bytesReceived);
-    counters.sent.inc(bytesSent);
-    counters.duration.observe(durationMs / 1000);
-  }
-
-  #startHostname(hostname: string): HostnameCounters {
-    const counters = {
-      codes: new Map(),
-      received: known(this.#counters, "mergeway_request_bytes_total").labels({ hostname }),
-      sent: known(this.#counters, "mergeway_response_bytes_total").labels({ hostname }),
-      duration: this.#durations.labels({ hostname }),
-    };
-    this.#hostnames.set(hostname, counters);
-    return counters;
+  countRequest(request: CountedRequest): void {
+    this.#requests.count(request);
   }
 
   countChanges(changes: readonly StateChange[]): void {
@@ -97,22 +52,12 @@ export class Metrics {
     return this.#registry.metrics();
   }
 
-  /** Tenants come and go: a hostname that nobody serves any more must not stay for ever. */
   #forgetHostnames(table: RoutingTable): void {
-    const current = new Set([NOBODY, EVERYBODY]);
+    const current = new Set<string>();
     for (const item of table.items()) {
       if (item.type === "host" || item.type === "listener") current.add(item.hostname || EVERYBODY);
     }
-    for (const [hostname, { codes }] of this.#hostnames) {
-      if (current.has(hostname)) continue;
-      this.#hostnames.delete(hostname);
-      this.#durations.remove({ hostname });
-      known(this.#counters, "mergeway_request_bytes_total").remove({ hostname });
-      known(this.#counters, "mergeway_response_bytes_total").remove({ hostname });
-      for (const code of codes.keys()) {
-        known(this.#counters, "mergeway_requests_total").remove({ hostname, code });
-      }
-    }
+    this.#requests.forgetAllBut(current);
   }
 
   #showState(state: MergedState): void {
@@ -178,9 +123,3 @@ const KEPT: ReadonlySet<string> = new Set([
   "mergeway_source_errors",
   "mergeway_ready",
 ]);
-
-const CODES = ["000", "1xx", "2xx", "3xx", "4xx", "5xx"];
-
-function codeClass(status: number): string {
-  return CODES[Math.min(Math.trunc(status / 100), 5)] ?? "000";
-}

@@ -3,8 +3,8 @@ import type { Rule } from "../plan/rule.ts";
 import type { RequestFacts } from "./request.ts";
 import { endsElement, matchesPath, matchesRequest, matchesRest, prefixElements } from "./request-match.ts";
 
-/** Up to here a scan is as fast as any index, and costs no memory. */
-const SCAN_LIMIT = 16;
+/** Up to here a scan is as fast as any index, and costs no memory. Behind it each rule is another miss of the processor's cache. */
+const SCAN_LIMIT = 4;
 
 // A changed host is a new item, so its index goes away with the old one.
 const indexes = new WeakMap<HostItem, RuleIndex>();

@@ -8,6 +8,7 @@ import { defaultLimits, type EmbeddedOptions } from "./options.ts";
 import type { PortFate } from "./ports/ports.ts";
 import { Reporter } from "./reporter.ts";
 import { ServingThread } from "./serving-thread.ts";
+import { keepRequestsShortLived } from "./short-lived-objects.ts";
 import { WorkerPool } from "./workers/worker-pool.ts";
 
 const DEFAULT_GRACE_MS = 10_000;
@@ -71,6 +72,7 @@ function startThreads(
   const { address, portMap = (port) => port } = options.bind;
   const limits = { ...defaultLimits, ...options.limits };
   const ticketSecret = randomBytes(48);
+  keepRequestsShortLived();
   const size = workers === "auto" ? availableParallelism() : workers;
   if (size === 0) {
     const bindingOf = ({ port }: { readonly port: number }) => ({ address, port: portMap(port) });
