@@ -5,7 +5,7 @@
 
 import type { Resource } from "../../src/dataplanes/envoy/ads/resource.ts";
 import { backendCluster, backendEndpoints } from "../../src/dataplanes/envoy/compile/backend-cluster.ts";
-import { certificateName } from "../../src/dataplanes/envoy/compile/names.ts";
+import { certificateName, endpointsName } from "../../src/dataplanes/envoy/compile/names.ts";
 import { ruleRoutes } from "../../src/dataplanes/envoy/compile/rule-routes.ts";
 import { adsSource, any, typeUrl } from "../../src/dataplanes/envoy/messages/core.ts";
 import { resourceMessage } from "../../src/dataplanes/envoy/messages/discovery.ts";
@@ -59,8 +59,12 @@ export class ChainLayout {
   #upsert(item: PlanItem): void {
     switch (item.type) {
       case "backend":
-        this.#send(TYPES.cluster, item.id, backendCluster(item, "plain", undefined));
-        this.#send(TYPES.endpoints, item.id, backendEndpoints(item));
+        this.#send(
+          TYPES.cluster,
+          endpointsName(item.gateway, item.id),
+          backendCluster(item, "plain", undefined),
+        );
+        this.#send(TYPES.endpoints, endpointsName(item.gateway, item.id), backendEndpoints(item));
         return;
       case "certificate": {
         const name = certificateName(item.id);
@@ -86,8 +90,9 @@ export class ChainLayout {
     if (item?.type === "certificate") this.#ads.delete(typeUrl(TYPES.secret), certificateName(id));
     else if (item?.type === "host") this.#ads.delete(typeUrl(TYPES.routes), item.listener);
     else if (item?.type === "backend") {
-      this.#ads.delete(typeUrl(TYPES.cluster), id);
-      this.#ads.delete(typeUrl(TYPES.endpoints), id);
+      const name = endpointsName(item.gateway, id);
+      this.#ads.delete(typeUrl(TYPES.cluster), name);
+      this.#ads.delete(typeUrl(TYPES.endpoints), name);
     }
   }
 

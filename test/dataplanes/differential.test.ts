@@ -70,7 +70,7 @@ afterAll(() => backends.release());
 describe.each(CONTENDERS)("$name", (entry) => {
   const runs = Number(WANTED ?? entry.runs);
 
-  test("agrees with explain", { timeout: 60_000 + runs * 200 }, async () => {
+  test("agrees with explain", { timeout: 60_000 + runs * 1_000 }, async () => {
     const contender = await Contender.start(entry, keys.client);
     onTestFinished(() => contender.close());
     const seen = new Map<string, number>();

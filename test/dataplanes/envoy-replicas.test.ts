@@ -50,8 +50,8 @@ describe("replicas", () => {
       upserts: [
         http,
         shop,
-        host(shop, "shop.example", [rule({ action: forwardTo("b") })]),
-        backend("b", [1]),
+        host(shop, "shop.example", [rule({ action: forwardTo("backend:infra/edge:apps/b:80") })]),
+        backend("backend:infra/edge:apps/b:80", [1]),
         foreign,
         listener("theirs", foreign, "theirs.example", { gateway: "other/edge" }),
       ],
@@ -79,10 +79,10 @@ describe("replicas", () => {
     const mine = join(at, "known-1", "infra/edge");
     mine.ask(types.scope);
     mine.ask(types.cluster);
-    await expect.poll(() => mine.got).toContain("b");
-    expect(mine.got).toEqual(["b"]);
-    mine.ask(types.endpoints, ["b"]);
-    await expect.poll(() => mine.got).toEqual(["b", "b", "80/shop.example"]);
+    await expect.poll(() => mine.got).toContain("apps/b:80");
+    expect(mine.got).toEqual(["apps/b:80"]);
+    mine.ask(types.endpoints, ["apps/b:80"]);
+    await expect.poll(() => mine.got).toEqual(["apps/b:80", "apps/b:80", "80/shop.example"]);
     const other = join(at, "known-2", "other/edge");
     other.ask(types.scope);
     await expect.poll(() => other.got).toEqual(["81/theirs.example"]);
@@ -95,7 +95,7 @@ describe("replicas", () => {
     bad.refuses = "80/shop.example";
     for (const client of [good, bad]) {
       for (const type of [types.cluster, types.scope, types.listener]) client.ask(type);
-      client.ask(types.endpoints, ["b"]);
+      client.ask(types.endpoints, ["apps/b:80"]);
     }
     await expect.poll(() => reports.get("shop")).toMatchObject({ state: "rejected", message: "no thanks" });
     await expect.poll(() => reports.get("port-80")).toEqual({ id: "port-80", state: "programmed" });

@@ -3,7 +3,7 @@
 import type { PortItem } from "../../plan/plan.ts";
 import type { RuleOrigin } from "../../plan/rule.ts";
 import type { RequestRecord } from "../request-record.ts";
-import { listenerOfWord } from "./compile/names.ts";
+import { backendOfCluster, listenerOfWord } from "./compile/names.ts";
 import { stdoutJsonLog } from "./messages/listener.ts";
 import type { Message } from "./wire/protobuf.ts";
 
@@ -32,13 +32,13 @@ export function accessLog(port: PortItem): Message {
 
 type Line = Readonly<Record<keyof typeof fields | "port", string | number | null>>;
 
-/** Undefined: the line is no access log. */
-export function readAccessLog(line: string): RequestRecord | undefined {
+/** A line of a Gateway's Envoy. Undefined: it is no access log. */
+export function readAccessLog(gateway: string, line: string): RequestRecord | undefined {
   const entry = parse(line);
   if (entry === undefined) return undefined;
   const text = (key: keyof Line): string => String(entry[key] ?? "");
   const [path = ""] = text("path").split("?");
-  const route = readRoute(text("route"));
+  const route = readRoute(gateway, text("route"));
   const reason = reasonOf(entry, route.kind);
   const protocol = text("protocol");
   return {
@@ -53,7 +53,7 @@ export function readAccessLog(line: string): RequestRecord | undefined {
     ...route.where,
     ...(entry.backend === null || text("backend") === ""
       ? {}
-      : { backend: text("backend").replace(/#h2$/, "") }),
+      : { backend: backendOfCluster(gateway, text("backend")) }),
     ...(entry.endpoint === null || text("endpoint") === "" ? {} : { endpoint: text("endpoint") }),
     status: Number(text("status")),
     bytesReceived: Number(text("bytes_received")),
@@ -77,10 +77,10 @@ interface ReadRoute {
   readonly where: Pick<RequestRecord, "listener" | "hostname" | "route">;
 }
 
-function readRoute(name: string): ReadRoute {
+function readRoute(gateway: string, name: string): ReadRoute {
   const [listener = "", pattern = "", kind = "", namespace = "", route = "", rule, match] = name.split(" ");
   if (kind === "") return { kind: "none", where: {} };
-  const where = { listener: listenerOfWord(listener), hostname: pattern === "*" ? "" : pattern };
+  const where = { listener: listenerOfWord(gateway, listener), hostname: pattern === "*" ? "" : pattern };
   if (kind === "misdirected" || kind === "unmatched") return { kind, where };
   const origin = {
     kind: kind as RuleOrigin["kind"],

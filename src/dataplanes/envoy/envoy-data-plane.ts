@@ -213,6 +213,7 @@ export class EnvoyDataPlane implements DataPlane {
     if (known !== undefined) return known;
     const { bind, trustedHops = 0, lingerMs = 5_000, tracing } = this.#options;
     const config = new GatewayConfig({
+      gateway,
       bind: ({ port }: PortItem) => ({ address: bind.address, port: bind.portMap?.(port) ?? port }),
       trustedHops,
       accessLog:
@@ -256,7 +257,7 @@ export class EnvoyDataPlane implements DataPlane {
       drainSeconds: supervise.drainSeconds ?? 30,
       extraArguments: supervise.extraArguments ?? [],
       onLine: (line) => {
-        const record = onRequestEnd === undefined ? undefined : readAccessLog(line);
+        const record = onRequestEnd === undefined ? undefined : readAccessLog(gateway, line);
         if (record !== undefined) onRequestEnd?.(record);
       },
       onLog,

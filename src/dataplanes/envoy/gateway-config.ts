@@ -15,6 +15,7 @@ import { isHttp, Model } from "./compile/model.ts";
 import {
   certificateName,
   clusterName,
+  endpointsName,
   listenerWord,
   needsTable,
   TENANCY_FILTER,
@@ -29,6 +30,7 @@ import { extension } from "./messages/core.ts";
 import { luaFilter } from "./messages/route.ts";
 
 export interface GatewayConfigOptions extends Omit<PortOptions, "isUsable"> {
+  readonly gateway: string;
   /** How long a cluster outlives its last route: requests under way may still turn to it. */
   readonly lingerMs: number;
 }
@@ -290,7 +292,7 @@ export class GatewayConfig {
     }
     const compiled = compilePort(this.#model, port, { ...this.#options, isUsable: this.#isUsable });
     const clusters = new Map(
-      [...compiled.clusters].map((name) => [name, { backend: name, variant: "plain" as const }]),
+      [...compiled.clusters].map(([name, backend]) => [name, { backend, variant: "plain" as const }]),
     );
     this.#uses.set({ port: id }, clusters, compiled.backends);
     for (const each of compiled.own) this.store.set(each);
@@ -306,7 +308,7 @@ export class GatewayConfig {
   #compileBackend(id: ItemId): void {
     const backend = this.#model.get("backend", id);
     for (const variant of ["plain", "h2"] as const) {
-      const name = clusterName(id, variant);
+      const name = clusterName(this.#options.gateway, id, variant);
       if (backend === undefined || !this.#uses.isUsed(name)) {
         this.#linger(name, id);
         continue;
@@ -330,9 +332,10 @@ export class GatewayConfig {
     const timer = setTimeout(() => {
       this.#lingering.delete(name);
       this.store.delete("cluster", name);
-      const others = [clusterName(backend, "plain"), clusterName(backend, "h2")];
+      const { gateway } = this.#options;
+      const others = (["plain", "h2"] as const).map((variant) => clusterName(gateway, backend, variant));
       if (others.every((other) => this.store.get("cluster", other) === undefined)) {
-        this.store.delete("endpoints", backend);
+        this.store.delete("endpoints", endpointsName(gateway, backend));
       }
     }, this.#options.lingerMs);
     timer.unref();
@@ -342,7 +345,9 @@ export class GatewayConfig {
   #compileTable(): void {
     this.#tableChanged = false;
     const lua = luaFilter(
-      tenancyScript(this.#table.entries().map(([scope, id]) => [scope, listenerWord(id)] as const)),
+      tenancyScript(
+        this.#table.entries().map(([scope, id]) => [scope, listenerWord(this.#options.gateway, id)] as const),
+      ),
     );
     const content = extension(TENANCY_FILTER, "envoy.extensions.filters.http.lua.v3.Lua", lua);
     const needs = [...this.#table.keys()].map((name) => ({ kind: "scope" as const, name }));

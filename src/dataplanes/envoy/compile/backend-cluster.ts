@@ -3,7 +3,7 @@ import type { BackendItem, Endpoint } from "../../../plan/backend.ts";
 import { type Resource, resource } from "../ads/resource.ts";
 import { cluster, loadAssignment, upstreamTls } from "../messages/cluster.ts";
 import type { Message } from "../wire/protobuf.ts";
-import { certificateName, clusterName, SYSTEM_AUTHORITIES, type Variant } from "./names.ts";
+import { certificateName, clusterName, endpointsName, SYSTEM_AUTHORITIES, type Variant } from "./names.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -13,16 +13,17 @@ export function backendCluster(
   variant: Variant,
   clientCertificate: string | undefined,
 ): Resource {
-  const name = clusterName(backend.id, variant);
+  const name = clusterName(backend.gateway, backend.id, variant);
+  const service = endpointsName(backend.gateway, backend.id);
   const http2 = variant === "h2" || backend.protocol === "h2c";
   const content = cluster({
     name,
-    service: backend.id,
+    service,
     http: http2 ? "2" : backend.tls !== undefined && backend.protocol === "http" ? "auto" : "1",
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     transportSocket: transportSocket(backend, http2, clientCertificate),
   });
-  return resource("cluster", name, content, { refreshes: { kind: "endpoints", name: backend.id } });
+  return resource("cluster", name, content, { refreshes: { kind: "endpoints", name: service } });
 }
 
 function transportSocket(
@@ -45,12 +46,13 @@ function transportSocket(
   });
 }
 
-export function backendEndpoints({ id, endpoints }: BackendItem): Resource {
+export function backendEndpoints({ gateway, id, endpoints }: BackendItem): Resource {
+  const name = endpointsName(gateway, id);
   const servable = servableEndpoints(endpoints);
   return resource(
     "endpoints",
-    id,
-    loadAssignment(id, servable.length === 0 ? [] : [{ name: "", endpoints: servable }]),
+    name,
+    loadAssignment(name, servable.length === 0 ? [] : [{ name: "", endpoints: servable }]),
   );
 }
 

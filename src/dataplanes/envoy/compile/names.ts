@@ -36,20 +36,42 @@ export function needsTable(pattern: string): boolean {
   return pattern === "" || isWildcard(pattern);
 }
 
-/** A listener's id as one word: names of routes begin with it, and both the script and the access log read it there. */
-export function listenerWord(id: ItemId): string {
-  return id.replace(/[\s%]/g, encodeURIComponent);
+/**
+ * Ids begin with their kind and Gateway. Within a Gateway's Envoy that is the same for all, and Envoy keeps a name for each route twice and
+ * for each cluster some twenty times.
+ */
+function shortened(prefix: string, id: ItemId): string {
+  return id.startsWith(prefix) ? id.slice(prefix.length) : `=${id}`;
 }
 
-export function listenerOfWord(word: string): ItemId {
-  return decodeURIComponent(word);
+function lengthened(prefix: string, name: string): ItemId {
+  return name.startsWith("=") ? name.slice(1) : `${prefix}${name}`;
+}
+
+/** A listener as one word: names of routes begin with it, and both the script and the access log read it there. */
+export function listenerWord(gateway: string, id: ItemId): string {
+  return shortened(`listener:${gateway}:`, id).replace(/[\s%]/g, encodeURIComponent);
+}
+
+export function listenerOfWord(gateway: string, word: string): ItemId {
+  return lengthened(`listener:${gateway}:`, decodeURIComponent(word));
 }
 
 /** A backend for HTTP/1.1 or TCP, and for HTTP/2 where a gRPC route wants it. */
 export type Variant = "plain" | "h2";
 
-export function clusterName(backend: ItemId, variant: Variant): string {
-  return variant === "h2" ? `${backend}#h2` : backend;
+export function clusterName(gateway: string, backend: ItemId, variant: Variant): string {
+  const name = endpointsName(gateway, backend);
+  return variant === "h2" ? `${name}#h2` : name;
+}
+
+/** What all clusters of a backend share. */
+export function endpointsName(gateway: string, backend: ItemId): string {
+  return shortened(`backend:${gateway}:`, backend);
+}
+
+export function backendOfCluster(gateway: string, name: string): ItemId {
+  return lengthened(`backend:${gateway}:`, name.replace(/#h2$/, ""));
 }
 
 /** A listener without a socket, see `keeper`. */

@@ -64,7 +64,8 @@ export interface CompiledPort {
   readonly resource: Resource;
   /** Clusters and endpoints that no backend has by itself. */
   readonly own: readonly Resource[];
-  readonly clusters: ReadonlySet<string>;
+  /** With the backend of each. */
+  readonly clusters: ReadonlyMap<string, ItemId>;
   readonly backends: ReadonlySet<string>;
 }
 
@@ -162,7 +163,8 @@ function httpsSocket(
 
 /** The stream routes of one port, and what they refer to. */
 class Streams {
-  readonly clusters: Set<string> = new Set();
+  /** With the backend of each. */
+  readonly clusters: Map<string, ItemId> = new Map();
   readonly backends: Set<string> = new Set();
   readonly #own: string[] = [];
   readonly #model: Model;
@@ -174,7 +176,7 @@ class Streams {
   }
 
   needs(): readonly Reference[] {
-    return [...this.clusters, ...this.#own].flatMap((name): Reference[] => [
+    return [...this.clusters.keys(), ...this.#own].flatMap((name): Reference[] => [
       { kind: "cluster", name },
       { kind: "endpoints", name },
     ]);
@@ -218,7 +220,10 @@ class Streams {
     const localities = targets.map((target, index) => ({
       name: String(index),
       weight: target.weight,
-      endpoints: servableEndpoints(this.#model.get("backend", target.name)?.endpoints ?? DISCARD),
+      endpoints: servableEndpoints(
+        (target.backend === undefined ? undefined : this.#model.get("backend", target.backend))?.endpoints ??
+          DISCARD,
+      ),
     }));
     const content = cluster({ name, service: name, http: "1", connectTimeoutMs: 1_000, weighted: true });
     this.#own.push(name);
@@ -251,7 +256,7 @@ class Streams {
     });
   }
 
-  #targets(rule: Rule | undefined): readonly { readonly name: string; readonly weight: number }[] {
+  #targets(rule: Rule | undefined): readonly Target[] {
     if (rule?.action.type !== "forward") return [];
     return rule.action.backends
       .filter(({ weight }) => weight > 0)
@@ -259,11 +264,18 @@ class Streams {
         if (id !== undefined) this.backends.add(id);
         const backend = id === undefined ? undefined : this.#model.get("backend", id);
         if (backend === undefined || backend.refused !== undefined) return { name: NOWHERE, weight };
-        const name = clusterName(backend.id, "plain");
-        this.clusters.add(name);
-        return { name, weight };
+        const name = clusterName(backend.gateway, backend.id, "plain");
+        this.clusters.set(name, backend.id);
+        return { name, weight, backend: backend.id };
       });
   }
+}
+
+interface Target {
+  /** Of the cluster. */
+  readonly name: string;
+  readonly weight: number;
+  readonly backend?: ItemId;
 }
 
 /** Envoy opens nothing before it has all certificates that a listener names: it must never be told to wait for one that will not come. */

@@ -126,7 +126,7 @@ function shareRoute({ rule, action, backend, name, match }: ShareParts, context:
   const request = headerChanges(filters.requestHeaders, backend.filters.requestHeaders);
   const pathEdit = backend.filters.rewrite?.path ?? filters.rewrite?.path;
   const message = forward({
-    cluster: clusterName(id, variant),
+    cluster: clusterName(context.port.gateway, id, variant),
     timeoutMs: timeouts.requestMs ?? 0,
     hostRewrite: backend.filters.rewrite?.hostname ?? filters.rewrite?.hostname ?? request.host,
     pathRewrite: pathEdit === undefined ? undefined : pathSubstitution(pathEdit, rule.match.path),
@@ -173,7 +173,7 @@ function mirrorOf({ backend, numerator, denominator }: Mirror, context: RuleCont
   if (context.backend(backend)?.refused !== undefined) return [];
   context.uses(backend, "plain");
   const share = denominator === 0 ? 0 : Math.round((numerator * MILLION) / denominator);
-  return [mirrorPolicy(clusterName(backend, "plain"), Math.min(share, MILLION))];
+  return [mirrorPolicy(clusterName(context.port.gateway, backend, "plain"), Math.min(share, MILLION))];
 }
 
 function perFilter({ cors }: Filters): { readonly perFilter?: readonly (readonly [string, Message])[] } {
@@ -249,9 +249,8 @@ function wellKnownPort(scheme: string): number | undefined {
 }
 
 /** What access logs say about a request: listener, hostname pattern, and where the rule stands. */
-export function routeName({ origin }: Rule, { listener, hostname }: RuleContext): string {
+export function routeName({ origin }: Rule, { port, listener, hostname }: RuleContext): string {
   const { kind, namespace, name, rule, match } = origin;
-  return [listenerWord(listener), hostname === "" ? "*" : hostname, kind, namespace, name, rule, match].join(
-    " ",
-  );
+  const whose = [listenerWord(port.gateway, listener), hostname === "" ? "*" : hostname];
+  return [...whose, kind, namespace, name, rule, match].join(" ");
 }

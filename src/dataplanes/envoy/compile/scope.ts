@@ -13,6 +13,7 @@ import type { Message } from "../wire/protobuf.ts";
 import type { Model } from "./model.ts";
 import {
   clusterName,
+  endpointsName,
   listenerWord,
   NORMAL_FILTER,
   SCOPE_HEADER,
@@ -49,7 +50,8 @@ export function compileScope(model: Model, port: PortItem, pattern: string): Sco
         hostname: host.hostname,
         listener: listener.id,
         backend: (id) => model.get("backend", id),
-        uses: (backend, variant) => clusters.set(clusterName(backend, variant), { backend, variant }),
+        uses: (backend, variant) =>
+          clusters.set(clusterName(port.gateway, backend, variant), { backend, variant }),
         dependsOn: (backend) => backends.add(backend),
       }))
         routes.push(each);
@@ -73,7 +75,7 @@ export function compileScope(model: Model, port: PortItem, pattern: string): Sco
       ? []
       : [
           { kind: "cluster", name: cluster },
-          { kind: "endpoints", name: backend },
+          { kind: "endpoints", name: endpointsName(port.gateway, backend) },
         ],
   );
   return { resource: resource("scope", name, content, { needs }), listener, clusters, backends };
@@ -108,5 +110,5 @@ function unmatched(listener: ListenerItem, pattern: string): Message {
 }
 
 function nameOf(listener: ListenerItem, pattern: string, what: string): string {
-  return [listenerWord(listener.id), pattern === "" ? "*" : pattern, what].join(" ");
+  return [listenerWord(listener.gateway, listener.id), pattern === "" ? "*" : pattern, what].join(" ");
 }
