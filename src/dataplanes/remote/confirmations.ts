@@ -4,7 +4,8 @@
  *
  * - A pod lags when it has not held the newest plan for `lagMs`. Under a steady flow of changes it never holds the newest one: what it tells is looked up among the latest
  *   plans, and it is behind since that one was overtaken.
- * - Two controllers may see changes in different orders. What a pod tells and nobody here has ever had is a sign of life: it is behind only since then.
+ * - Two controllers may see changes in different orders. What a pod tells and nobody here has ever had, or only before what the pod has had since, is a sign of life: it is
+ *   behind only since then.
  * - A pod that this controller has not seen up to date yet is given `firstMs`: names have to be resolved, streams to be opened, controllers to be replaced.
  * - A pod that is gone from the stream but not from its Service counts: it goes on serving what it has.
  */
@@ -34,6 +35,8 @@ interface PodState {
   holds?: string;
   /** Since when that is not the plan; of a pod that has told nothing, since when it is known. */
   since: number | undefined;
+  /** When something that it has served was the plan, at the latest: it does not go back. */
+  servedUntil: number;
   wasUpToDate: boolean;
   isConnected: boolean;
   isLagging: boolean;
@@ -83,7 +86,10 @@ export class Confirmations {
     state.plan = digest;
     for (const pod of state.pods.values()) {
       if (pod.holds === digest) caughtUp(pod);
-      else pod.since ??= now;
+      else if (pod.since === undefined) {
+        pod.since = now;
+        pod.servedUntil = now;
+      }
     }
   }
 
@@ -104,7 +110,12 @@ export class Confirmations {
     const pod = this.#pod(state, name);
     pod.holds = holds;
     if (holds === state.plan) caughtUp(pod);
-    else pod.since = state.past.get(holds) ?? this.#now();
+    else {
+      const overtaken = state.past.get(holds);
+      const isKnown = overtaken !== undefined && overtaken >= pod.servedUntil;
+      pod.since = isKnown ? overtaken : this.#now();
+      pod.servedUntil = pod.since;
+    }
     this.#judge(gateway, state);
   }
 
@@ -117,9 +128,13 @@ export class Confirmations {
     this.#judge(gateway, state);
   }
 
-  /** Time has passed. */
+  /** Time has passed. Only then does a pod begin to lag, so that it is not told of more often than somebody looks. */
   look(): void {
-    for (const [gateway, state] of this.#gateways) this.#judge(gateway, state);
+    for (const [gateway, state] of this.#gateways) {
+      for (const [name, pod] of state.pods)
+        pod.isLagging = this.#lags(pod, state.existing?.get(name) === true);
+      this.#judge(gateway, state);
+    }
   }
 
   standings(): ReadonlyMap<string, Standing> {
@@ -130,7 +145,7 @@ export class Confirmations {
     for (const [name, pod] of state.pods) {
       // One that is neither here nor there is no more.
       if (!pod.isConnected && state.existing?.has(name) !== true) state.pods.delete(name);
-      else pod.isLagging = this.#lags(pod, state.existing?.get(name) === true);
+      else pod.isLagging &&= this.#lags(pod, state.existing?.get(name) === true);
     }
     const now = standing(state);
     const told = now.lagging.length === 0 ? EMPTY : JSON.stringify(now);
@@ -163,7 +178,13 @@ export class Confirmations {
   #pod(state: GatewayState, name: string): PodState {
     const known = state.pods.get(name);
     if (known !== undefined) return known;
-    const pod: PodState = { since: this.#now(), wasUpToDate: false, isConnected: false, isLagging: false };
+    const pod: PodState = {
+      since: this.#now(),
+      servedUntil: Number.NEGATIVE_INFINITY,
+      wasUpToDate: false,
+      isConnected: false,
+      isLagging: false,
+    };
     state.pods.set(name, pod);
     return pod;
   }

@@ -98,6 +98,36 @@ describe("which pods lag", () => {
     expect(told).toEqual([{ replicas: 2, lagging: ["a", "b"] }]);
   });
 
+  it("is not misled by a plan of long ago that a pod comes by again on another controller's way", () => {
+    twoPods();
+    const say = (plan: string): void => {
+      for (const name of ["a", "b"]) confirmations.said(GATEWAY, name, plan);
+    };
+    for (const plan of ["between", "2"]) {
+      confirmations.planned(GATEWAY, plan);
+      say(plan);
+    }
+    pass(10 * LAG_MS);
+    // Back to 1 in one step here, by way of what was between there.
+    confirmations.planned(GATEWAY, "1");
+    say("between");
+    pass(1_000);
+    expect(told).toEqual([]);
+    say("1");
+    pass(10 * LAG_MS);
+    expect(told).toEqual([]);
+  });
+
+  it("sees that a pod was taken back to an old plan", () => {
+    twoPods();
+    confirmations.planned(GATEWAY, "2");
+    for (const name of ["a", "b"]) confirmations.said(GATEWAY, name, "2");
+    pass(10 * LAG_MS);
+    confirmations.said(GATEWAY, "b", "1");
+    pass(LAG_MS);
+    expect(told).toEqual([B]);
+  });
+
   it("counts a pod that returns to a plan that is the newest again", () => {
     twoPods();
     confirmations.planned(GATEWAY, "2");
@@ -152,6 +182,16 @@ describe("which pods lag", () => {
     expect(told).toEqual([]);
     pass(1);
     expect(told).toEqual([{ replicas: 3, lagging: ["b"] }]);
+  });
+
+  it("gives them that time, too, when all that they tell is unknown: another version may have made their plan", () => {
+    confirmations.planned(GATEWAY, "1");
+    confirmations.joined(GATEWAY, "a");
+    confirmations.said(GATEWAY, "a", "of another version");
+    pass(FIRST_MS - 1);
+    expect(told).toEqual([]);
+    pass(1);
+    expect(told).toEqual([{ replicas: 1, lagging: ["a"] }]);
   });
 
   it("says nothing of pods that are connected and of a version that tells nothing", () => {
