@@ -13,9 +13,9 @@ afterEach(async () => {
 
 function connect(connector: Connector): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    connector.connect("http/1.1", (error, socket) => {
-      if (socket === undefined) reject(error);
-      else resolve(sockets.keep(socket));
+    connector.connect("http/1.1", (error, link) => {
+      if (link === undefined) reject(error);
+      else resolve(sockets.keep(link.socket));
     });
   });
 }

@@ -32,7 +32,7 @@ export interface Exchange {
   /** Whoever sends what cannot be understood or taken is not asked to go on: the next bytes may not be what they seem. */
   closeAfterAnswer(): void;
   answer(status: number, headers: HeaderFields, hasBody: boolean): void;
-  /** False asks to wait for `onDrain`. */
+  /** The chunk may be overwritten afterwards. False asks to wait for `onDrain`. */
   write(chunk: Buffer): boolean;
   onDrain(handler: () => void): void;
   end(trailers?: HeaderFields): void;

@@ -3,14 +3,10 @@
  * that saves most of the writes, and over TLS most of the records.
  */
 
+import { freePage, PAGE_BYTES, takePage } from "../pages.ts";
 import type { HeaderBlockWriter } from "./hpack-encoder.ts";
 import { FRAME_HEAD_BYTES, flag, frameType, MAX_FRAME_BYTES, preface } from "./protocol.ts";
 
-/** Four full frames with their headers. */
-const PAGE_BYTES = 68 * 1024;
-const MAX_FREE_PAGES = 64;
-
-const freePages: Buffer[] = [];
 /** Where closed connections write. */
 const nowhere: Buffer = Buffer.allocUnsafeSlow(PAGE_BYTES);
 let due: Outbox[] = [];
@@ -101,15 +97,13 @@ export class Outbox {
     const bytes = page.subarray(0, this.#at);
     this.#page = undefined;
     this.#at = 0;
-    this.#owner.write(bytes, () => {
-      if (freePages.length < MAX_FREE_PAGES) freePages.push(page);
-    });
+    this.#owner.write(bytes, () => freePage(page));
   }
 
   /** Nobody listens any more. */
   close(): void {
     this.#closed = true;
-    if (this.#page !== undefined && freePages.length < MAX_FREE_PAGES) freePages.push(this.#page);
+    if (this.#page !== undefined) freePage(this.#page);
     this.#page = undefined;
     this.#at = 0;
   }
@@ -155,7 +149,7 @@ export class Outbox {
     }
     if (this.#page !== undefined && this.#at + bytes > PAGE_BYTES) this.flush();
     if (this.#page === undefined) {
-      this.#page = freePages.pop() ?? Buffer.allocUnsafeSlow(PAGE_BYTES);
+      this.#page = takePage();
       this.schedule();
     }
     return this.#page;

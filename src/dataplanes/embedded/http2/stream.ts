@@ -171,14 +171,14 @@ export class Stream {
     if (this.#remoteEnded) this.#deliverEnd();
   }
 
-  /** Small pieces are joined, and copied out of what was read with them: what is kept is never much more than the window. */
+  /** Copied out of what was read with it, which may be overwritten; small pieces are joined: what is kept is never much more than the window. */
   #keep(chunk: Buffer): void {
     this.#arrived ??= [];
     const arrived = this.#arrived;
     const before = arrived.at(-1);
-    if (chunk.length >= SMALL_BYTES) arrived.push(chunk);
-    else if (before === undefined || before.length >= SMALL_BYTES) arrived.push(Buffer.from(chunk));
-    else arrived[arrived.length - 1] = Buffer.concat([before, chunk]);
+    const joins = before !== undefined && Math.max(before.length, chunk.length) < SMALL_BYTES;
+    if (joins) arrived[arrived.length - 1] = Buffer.concat([before, chunk]);
+    else arrived.push(Buffer.from(chunk));
   }
 
   #deliver(chunk: Buffer): void {
@@ -205,18 +205,18 @@ export class Stream {
 
   // What this side says.
 
-  /** False asks to wait for `onWritable`. */
+  /** What cannot be sent at once is copied. False asks to wait for `onWritable`. */
   write(chunk: Buffer, endStream = false): boolean {
     if (this.localEnded) return true;
     this.#ending = endStream;
     if (this.#pending !== undefined) {
-      this.#pending.push(chunk);
+      this.#pending.push(Buffer.from(chunk));
       return false;
     }
     const sent = this.#send(chunk, 0, Number.POSITIVE_INFINITY);
     if (sent < chunk.length || (endStream && !this.#localEnded)) {
-      this.#pending = [chunk];
-      this.#pendingAt = sent;
+      this.#pending = [Buffer.from(chunk.subarray(sent))];
+      this.#pendingAt = 0;
       this.#owner.wait(this);
       return false;
     }

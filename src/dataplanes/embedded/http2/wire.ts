@@ -14,6 +14,7 @@ export interface Wire {
 }
 
 export interface WireReader {
+  /** The chunk may be overwritten afterwards. */
   read(chunk: Buffer): void;
   /** What was written has gone. */
   onWritable(): void;
@@ -33,9 +34,12 @@ export class SocketWire implements Wire {
     this.#socket = socket;
   }
 
-  attach(reader: WireReader): void {
+  /** What comes is heard from `lender`, if there is one, or from the socket itself. */
+  attach(reader: WireReader, lender?: { onBytes: (bytes: Buffer) => void }): void {
     const socket = this.#socket;
-    socket.on("data", (chunk: Buffer) => reader.read(chunk));
+    const read = (chunk: Buffer): void => reader.read(chunk);
+    if (lender === undefined) socket.on("data", read);
+    else lender.onBytes = read;
     socket.on("drain", () => reader.onWritable());
     socket.on("error", ignore);
     socket.once("end", () => {

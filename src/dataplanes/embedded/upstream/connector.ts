@@ -1,6 +1,7 @@
-import { connect as connectTcp, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import type { Endpoint } from "../../../plan/backend.ts";
+import { type Link, TcpLink, TlsLink } from "./link.ts";
 
 /** Opens connections to one endpoint, with TLS where the backend asks for it. */
 export class Connector {
@@ -16,10 +17,12 @@ export class Connector {
     this.#timeoutMs = timeoutMs;
   }
 
-  connect(protocol: "http/1.1" | "h2", done: (error: Error | null, socket?: Socket) => void): Socket {
-    const { address, port } = this.#endpoint;
-    const socket =
-      this.#tls === undefined ? connectTcp({ host: address, port }) : this.#connectTls(protocol, this.#tls);
+  connect(protocol: "http/1.1" | "h2", done: (error: Error | null, link?: Link) => void): Socket {
+    const link =
+      this.#tls === undefined
+        ? new TcpLink(this.#endpoint)
+        : new TlsLink(this.#connectTls(protocol, this.#tls));
+    const { socket } = link;
     socket.setNoDelay(true).setKeepAlive(true, 60_000);
     let settled = false;
     const settle = (error: Error | null): void => {
@@ -27,7 +30,7 @@ export class Connector {
       settled = true;
       clearTimeout(limit);
       socket.off("error", settle);
-      if (error === null) done(null, socket);
+      if (error === null) done(null, link);
       else {
         socket.on("error", ignore).destroy();
         done(error);

@@ -11,6 +11,7 @@ import type { HeaderFields } from "../http/header-fields.ts";
 import { type AnswerSink, type ReceivedAnswer, ResponseParser } from "../http1/response-parser.ts";
 import type { Limits } from "../options.ts";
 import type { H1Call } from "./h1-call.ts";
+import type { Link } from "./link.ts";
 import { RequestSender, type SendProgress } from "./request-sender.ts";
 import type { UpstreamFailure } from "./upstream.ts";
 
@@ -30,6 +31,7 @@ export interface ConnectionOwner {
 
 export class H1Connection implements AnswerSink, Timed {
   deadline: number;
+  readonly #link: Link;
   readonly #socket: Socket;
   readonly #owner: ConnectionOwner;
   readonly #limits: Limits;
@@ -49,10 +51,12 @@ export class H1Connection implements AnswerSink, Timed {
   #released = false;
 
   constructor(
-    socket: Socket,
+    link: Link,
     owner: ConnectionOwner,
     { limits, deadlines }: { readonly limits: Limits; readonly deadlines: Deadlines },
   ) {
+    const { socket } = link;
+    this.#link = link;
     this.#socket = socket;
     this.#owner = owner;
     this.#limits = limits;
@@ -61,7 +65,8 @@ export class H1Connection implements AnswerSink, Timed {
     this.deadline = deadlines.after(KEPT_MS);
     deadlines.add(this);
     socket.on("error", ignore).on("end", this.#onSocketEnd).on("close", this.#onClose);
-    socket.on("drain", this.#onDrain).on("data", this.#onData);
+    socket.on("drain", this.#onDrain);
+    link.onBytes = this.#onData;
   }
 
   send(call: H1Call): void {
@@ -194,11 +199,10 @@ export class H1Connection implements AnswerSink, Timed {
     const call = this.#call;
     this.#call = undefined;
     this.#release();
-    if (rest.length > 0) this.#socket.unshift(rest);
     if (call === undefined || call.over) this.destroy();
     else {
       call.over = true;
-      call.handler.onSwitch(headers, this.#socket);
+      call.handler.onSwitch(headers, this.#link.toStream(rest));
     }
   }
 
@@ -218,7 +222,8 @@ export class H1Connection implements AnswerSink, Timed {
     this.#sender = undefined;
     this.#deadlines.delete(this);
     this.#socket.off("end", this.#onSocketEnd).off("close", this.#onClose);
-    this.#socket.off("drain", this.#onDrain).off("data", this.#onData);
+    this.#socket.off("drain", this.#onDrain);
+    this.#link.onBytes = ignore;
     this.#owner.onGone(this);
   }
 }

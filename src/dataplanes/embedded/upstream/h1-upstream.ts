@@ -1,9 +1,9 @@
-import type { Socket } from "node:net";
 import type { Deadlines } from "../deadlines.ts";
 import type { Limits } from "../options.ts";
 import type { Connector } from "./connector.ts";
 import { H1Call } from "./h1-call.ts";
 import { type ConnectionOwner, H1Connection } from "./h1-connection.ts";
+import type { Link } from "./link.ts";
 import type { Upstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
 
 /** HTTP/1.1 over a pool of kept-alive connections; the one that was used last is used first. */
@@ -77,9 +77,9 @@ export class H1Upstream implements Upstream, ConnectionOwner {
     ) {
       this.#connecting++;
       try {
-        this.#connector.connect("http/1.1", (error, socket) => {
-          if (socket === undefined) this.#onRefused(error?.message ?? "no connection");
-          else this.#onConnected(socket);
+        this.#connector.connect("http/1.1", (error, link) => {
+          if (link === undefined) this.#onRefused(error?.message ?? "no connection");
+          else this.#onConnected(link);
         });
       } catch (error) {
         // Not an address, or not a port.
@@ -88,9 +88,9 @@ export class H1Upstream implements Upstream, ConnectionOwner {
     }
   }
 
-  #onConnected(socket: Socket): void {
+  #onConnected(link: Link): void {
     this.#connecting--;
-    const connection = new H1Connection(socket, this, { limits: this.#limits, deadlines: this.#deadlines });
+    const connection = new H1Connection(link, this, { limits: this.#limits, deadlines: this.#deadlines });
     this.#all.add(connection);
     this.onFree(connection);
   }

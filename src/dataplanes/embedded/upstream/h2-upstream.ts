@@ -1,10 +1,10 @@
-import type { Socket } from "node:net";
 import type { Deadlines, Timed } from "../deadlines.ts";
 import { ClientSession, type ClientSessionEvents } from "../http2/client-session.ts";
 import { SocketWire } from "../http2/wire.ts";
 import type { Limits } from "../options.ts";
 import type { Connector } from "./connector.ts";
 import { H2Call } from "./h2-call.ts";
+import type { Link } from "./link.ts";
 import type { Upstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
 
 const IDLE_MS = 60_000;
@@ -84,16 +84,16 @@ export class H2Upstream implements Upstream {
 
   #open(): void {
     this.#opening = true;
-    this.#connector.connect("h2", (error, socket) => {
-      if (socket === undefined) this.#onOpenFailed(error?.message ?? "no connection");
-      else this.#greet(socket);
+    this.#connector.connect("h2", (error, link) => {
+      if (link === undefined) this.#onOpenFailed(error?.message ?? "no connection");
+      else this.#greet(link);
     });
   }
 
   /** A connection is of use once the backend has said how many streams it takes. */
-  #greet(socket: Socket): void {
+  #greet(link: Link): void {
     let ready = false;
-    const connection = new Backend(socket, this.#limits, {
+    const connection = new Backend(link, this.#limits, {
       deadlines: this.#deadlines,
       onReady: () => {
         if (!ready) this.#connections.add(connection);
@@ -129,14 +129,14 @@ class Backend implements Timed {
   readonly #deadlines: Deadlines;
 
   constructor(
-    socket: Socket,
+    link: Link,
     limits: Limits,
     { deadlines, onReady, onRoom, onGone }: ClientSessionEvents & { readonly deadlines: Deadlines },
   ) {
     this.#deadlines = deadlines;
     deadlines.add(this);
     this.deadline = deadlines.after(limits.connectTimeoutMs || IDLE_MS);
-    const wire = new SocketWire(socket);
+    const wire = new SocketWire(link.socket);
     this.session = new ClientSession(wire, limits, {
       onReady: () => {
         this.#rest();
@@ -151,7 +151,7 @@ class Backend implements Timed {
         onGone();
       },
     });
-    wire.attach(this.session);
+    wire.attach(this.session, link);
   }
 
   start(call: H2Call): void {

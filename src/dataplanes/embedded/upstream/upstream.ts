@@ -28,6 +28,7 @@ export interface UpstreamRequest {
 /** Exactly one of `onEnd`, `onSwitch` and `onFailure` comes last, unless the call is cancelled: then nothing comes any more. */
 export interface UpstreamHandler {
   onAnswer(status: number, headers: HeaderFields, flow: Flow): void;
+  /** The chunk is lent for the time of the call. */
   onData(chunk: Buffer, flow: Flow): void;
   onEnd(trailers: HeaderFields | undefined): void;
   /** The backend agreed to switch protocols. */

@@ -1,0 +1,87 @@
+import { connect, type Socket } from "node:net";
+import { Duplex } from "node:stream";
+import type { Endpoint } from "../../../plan/backend.ts";
+
+/** A connection to a backend. */
+export interface Link {
+  readonly socket: Socket;
+  /** Hears every piece that comes. It is lent for the time of the call: whoever keeps of it keeps a copy. */
+  onBytes: (bytes: Buffer) => void;
+  /** For another protocol, which begins with `rest`. */
+  toStream(rest: Buffer): Duplex;
+}
+
+/** What is read of any backend comes here first: one place that stays in the processor's cache, in place of 64 KiB to be found for every piece. */
+const arrivals: Buffer = Buffer.allocUnsafeSlow(64 * 1024);
+
+export class TcpLink implements Link {
+  readonly socket: Socket;
+  onBytes: (bytes: Buffer) => void = ignore;
+
+  constructor({ address: host, port }: Endpoint) {
+    const callback = (length: number): boolean => {
+      this.onBytes(arrivals.subarray(0, length));
+      return true;
+    };
+    this.socket = connect({ host, port, onread: { buffer: arrivals, callback } });
+  }
+
+  toStream(rest: Buffer): Duplex {
+    return new LinkStream(this, rest);
+  }
+}
+
+/** What TLS has decrypted has a place of its own already. */
+export class TlsLink implements Link {
+  readonly socket: Socket;
+  onBytes: (bytes: Buffer) => void = ignore;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    socket.on("data", this.#onData);
+  }
+
+  toStream(rest: Buffer): Duplex {
+    this.socket.off("data", this.#onData).pause();
+    if (rest.length > 0) this.socket.unshift(rest);
+    return this.socket;
+  }
+
+  readonly #onData = (bytes: Buffer): void => this.onBytes(bytes);
+}
+
+/** A socket that lends what it reads, as a stream that gives it away. */
+class LinkStream extends Duplex {
+  readonly #socket: Socket;
+
+  constructor(link: Link, rest: Buffer) {
+    super({ allowHalfOpen: true });
+    const { socket } = link;
+    this.#socket = socket;
+    if (rest.length > 0) this.push(Buffer.from(rest));
+    link.onBytes = (bytes) => {
+      if (!this.push(Buffer.from(bytes))) socket.pause();
+    };
+    socket.on("end", () => this.push(null)).on("close", () => this.destroy());
+  }
+
+  override _read(): void {
+    this.#socket.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    if (this.#socket.write(chunk)) done();
+    else this.#socket.once("drain", done);
+  }
+
+  override _final(done: () => void): void {
+    this.#socket.end(done);
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#socket.destroy();
+    done(error);
+  }
+}
+
+function ignore(): void {}
