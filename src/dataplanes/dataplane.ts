@@ -16,10 +16,10 @@ export interface DataPlane {
   onReport(handler: (reports: readonly ItemReport[]) => void): void;
 
   /**
-   * Resolves when all that was applied before is served, whatever is applied after; with false when the data plane was closed first. Absent where it is served as soon
-   * as `apply` returns.
+   * Resolves when all that was applied before (of one Gateway, `namespace/name`, if it is named) is served, whatever is applied after; with false when the data plane was
+   * closed first. Absent where it is served as soon as `apply` returns.
    */
-  served?(): Promise<boolean>;
+  served?(gateway?: string): Promise<boolean>;
 
   /** Stops accepting, lets what is in flight finish within the limit, then closes everything. */
   close(options?: CloseOptions): Promise<void>;

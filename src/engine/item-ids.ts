@@ -15,6 +15,11 @@ export function gatewayId(gateway: Key): string {
   return `gateway:${gatewayName(gateway)}`;
 }
 
+/** The Gateway of an item, whatever it is, in the plan's words. */
+export function gatewayOfItem(id: string): string {
+  return id.split(":", 2)[1] ?? "";
+}
+
 export function portId(gateway: Key, transport: string, port: number): string {
   return `port:${gatewayName(gateway)}:${transport}/${port}`;
 }

@@ -7,6 +7,7 @@ import type { Resource } from "../../api/resource.ts";
 import type { DataPlane, ItemReport } from "../../dataplanes/dataplane.ts";
 import { Engine, type EngineDelta } from "../../engine/engine.ts";
 import type { InfrastructureFact } from "../../engine/inputs.ts";
+import { gatewayOfItem } from "../../engine/item-ids.ts";
 import type { ObjectVerdict } from "../../engine/verdicts.ts";
 import { RoutingTable } from "../../matching/routing-table.ts";
 import type { PlanDelta, PlanItem } from "../../plan/plan.ts";
@@ -15,6 +16,7 @@ import { buildState } from "../../view/build-state.ts";
 import type { MergedState } from "../../view/merged-state.ts";
 import { ChangeTracker, type StateChange } from "../../view/state-changes.ts";
 import { standaloneSettings } from "../engine-settings.ts";
+import { LagWatch } from "./lag-watch.ts";
 
 /** One step of the flow, after the data plane was given its part. */
 export interface Step {
@@ -28,6 +30,7 @@ export class LiveGateway {
   readonly table: RoutingTable = new RoutingTable();
   readonly resources: Map<Key, Resource> = new Map();
   readonly #dataPlane: DataPlane;
+  readonly #lag: LagWatch;
   readonly #earlier: (key: Key) => unknown;
   readonly #infrastructureOf: (gateway: Key) => InfrastructureFact;
   readonly #tracker: ChangeTracker = new ChangeTracker();
@@ -50,6 +53,7 @@ export class LiveGateway {
     this.#dataPlane = dataPlane;
     this.#infrastructureOf = infrastructureOf;
     this.engine = new Engine(standaloneSettings({ features: dataPlane.features, assumeProgrammed: false }));
+    this.#lag = new LagWatch({ dataPlane, onLag: (...lag) => this.#learnLag(...lag) });
     dataPlane.onReport((reports) => this.#learn(reports));
   }
 
@@ -130,6 +134,11 @@ export class LiveGateway {
     this.#step("reports", [this.engine.learn({ reports: known })]);
   }
 
+  #learnLag(gateway: string, isLagging: boolean): void {
+    const fact = isLagging ? { replicas: 1, lagging: ["the data plane of this process"] } : undefined;
+    this.#step("reports", [this.engine.learn({ replicas: new Map([[`Gateway/${gateway}`, fact]]) })]);
+  }
+
   #isPlanned(id: string): boolean {
     return (["port", "listener", "certificate"] as const).some(
       (type) => this.table.get(type, id) !== undefined,
@@ -151,6 +160,7 @@ export class LiveGateway {
     if (delta.plan.upserts.length > 0 || delta.plan.removes.length > 0) {
       this.table.apply(delta.plan);
       this.#dataPlane.apply(delta.plan);
+      this.#lag.applied(gatewaysOf(delta.plan));
     }
     for (const handler of this.#handlers) handler({ cause, verdicts: delta.verdicts, changes });
     const followUps = [
@@ -171,6 +181,10 @@ export class LiveGateway {
         this.#untold.add(id);
     }
   }
+}
+
+function gatewaysOf({ upserts, removes }: PlanDelta): ReadonlySet<string> {
+  return new Set([...upserts.map(({ gateway }) => gateway), ...removes.map(gatewayOfItem)]);
 }
 
 function isSomething({ plan, verdicts }: EngineDelta): boolean {

@@ -130,12 +130,14 @@ export class EnvoyDataPlane implements DataPlane {
   }
 
   /** Envoys have answered for all that was applied before. */
-  async served(): Promise<boolean> {
+  async served(gateway?: string): Promise<boolean> {
     const marks = new Map<Replica, () => boolean>();
+    const isMeant = (name: string): boolean => gateway === undefined || name === gateway;
     for (let wait = SETTLE_POLL_MS; this.#closed === undefined; wait = Math.min(2 * wait, LONGEST_POLL_MS)) {
-      const { replicas } = this;
+      const replicas = this.replicas.filter((each) => isMeant(each.gateway));
       for (const each of replicas) if (!marks.has(each)) marks.set(each, each.stream.mark());
-      const expected = Math.max(this.#processes.size, this.#options.serve === undefined ? 0 : 1);
+      const started = [...this.#processes.keys()].filter(isMeant).length;
+      const expected = Math.max(started, this.#options.serve === undefined ? 0 : 1);
       if (replicas.length >= expected && replicas.every((each) => marks.get(each)?.())) return true;
       await new Promise((resolve) => setTimeout(resolve, wait));
     }

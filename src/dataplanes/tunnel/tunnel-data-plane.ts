@@ -80,8 +80,8 @@ export class TunnelDataPlane implements DataPlane {
     this.#reports.onReport(handler);
   }
 
-  async served(): Promise<boolean> {
-    return (await this.#options.inner.served?.()) ?? true;
+  async served(gateway?: string): Promise<boolean> {
+    return (await this.#options.inner.served?.(gateway)) ?? true;
   }
 
   /** The edge stops sending before the proxy stops serving. */
