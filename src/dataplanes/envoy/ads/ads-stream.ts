@@ -12,6 +12,7 @@ import { normalizeName } from "../../../matching/authority.ts";
 import { isWildcard, matchesName } from "../../../plan/hostname.ts";
 import { type DeltaRequest, deltaResponse } from "../messages/discovery.ts";
 import { BorrowedNames } from "./borrowed-names.ts";
+import { keyOf, Patience } from "./patience.ts";
 import { ALL, type Kind, kindOf, kinds, type Reference, type Resource, urlOf } from "./resource.ts";
 import type { ResourceStore, StoreWatcher } from "./resource-store.ts";
 import { Subscription } from "./subscription.ts";
@@ -49,16 +50,12 @@ export const defaultStreamLimits: StreamLimits = {
   patienceMs: 10_000,
 };
 
-interface Waiting {
-  readonly since: number;
-  /** By kind and name. */
-  readonly resources: Map<string, Reference>;
-}
-
 interface Sent {
   readonly kind: Kind;
   /** Without a version: removed. */
   readonly entries: readonly { readonly name: string; readonly version?: string }[];
+  /** Only of names that clients made up. */
+  readonly isBorrowed: boolean;
 }
 
 export class AdsStream implements StoreWatcher {
@@ -66,12 +63,9 @@ export class AdsStream implements StoreWatcher {
   readonly #subscriptions: Map<Kind, Subscription> = new Map();
   readonly #unanswered: Map<string, Sent> = new Map();
   readonly #borrowed: BorrowedNames;
-  /** By what they wait for. */
-  readonly #waiting: Map<string, Waiting> = new Map();
-  /** Has waited long enough and goes next, whatever it needs. */
-  readonly #overdue: Set<string> = new Set();
-  /** Since when removals of a kind, or its first answer, have been put off. */
-  readonly #putOff: Map<string, number> = new Map();
+  /** Borrowed names to let go of. */
+  readonly #unwanted: Set<string> = new Set();
+  readonly #patience: Patience;
   #nonce = 0;
   #writable = true;
   #scheduled = false;
@@ -83,6 +77,7 @@ export class AdsStream implements StoreWatcher {
   constructor(options: AdsStreamOptions) {
     this.#options = options;
     this.#borrowed = new BorrowedNames(options.limits.borrowedSecrets, options.limits.borrowedPerSecond);
+    this.#patience = new Patience(options.limits.patienceMs);
     options.store.watch(this);
   }
 
@@ -92,14 +87,25 @@ export class AdsStream implements StoreWatcher {
     this.#options.store.unwatch(this);
   }
 
-  /** Everything that this client wants has been sent and answered for. */
+  /** Everything that this client wants has been sent and answered for; names of a client's making do not count, since anybody can ask for more of them. */
   get settled(): boolean {
     return (
-      this.#unanswered.size === 0 &&
-      this.#waiting.size === 0 &&
-      this.#subscriptions.has("listener") &&
-      [...this.#subscriptions.values()].every(({ dirty, greeting }) => dirty.size === 0 && !greeting)
+      this.#patience.isEmpty &&
+      this.#isGreeted &&
+      this.#unanswered.values().every(({ isBorrowed }) => isBorrowed) &&
+      this.#subscriptions
+        .values()
+        .every(({ kind, dirty }) => dirty.values().every((name) => this.#isBorrowed(kind, name)))
     );
+  }
+
+  /** Secrets that are kept track of. */
+  get secrets(): number {
+    return Math.max(this.#subscriptions.get("secret")?.names.size ?? 0, this.#borrowed.size);
+  }
+
+  #isBorrowed(kind: Kind, name: string): boolean {
+    return kind === "secret" && !this.#options.store.secrets.isConfigured(name);
   }
 
   /**
@@ -129,10 +135,10 @@ export class AdsStream implements StoreWatcher {
 
   #unsent(): Map<string, Reference> {
     const { store } = this.#options;
-    const unsent = new Map([...this.#waiting.values()].flatMap(({ resources }) => [...resources]));
+    const unsent = new Map(Array.from(this.#patience.waiting(), (each) => [keyOf(each), each]));
     for (const { kind, dirty } of this.#subscriptions.values()) {
       for (const name of dirty) {
-        if (kind === "secret" && !store.secrets.isConfigured(name)) continue;
+        if (this.#isBorrowed(kind, name)) continue;
         if ((kind === "cluster" || kind === "endpoints") && store.get(kind, name) === undefined) continue;
         unsent.set(keyOf({ kind, name }), { kind, name });
       }
@@ -158,7 +164,7 @@ export class AdsStream implements StoreWatcher {
     if (request.nonce !== "") this.#answered(request.nonce, request.error);
     subscription.subscribe(request.subscribe, request.initialVersions);
     subscription.unsubscribe(request.unsubscribe);
-    if (kind === "secret") this.#borrow(request);
+    if (kind === "secret") this.#borrow(subscription, request);
     if (kind === "scope" && !this.#isPending(kind)) this.#release(kind, ALL);
     this.#schedule();
   }
@@ -177,10 +183,11 @@ export class AdsStream implements StoreWatcher {
     // An exact name is marked by itself; other spellings of it are of the client's making.
     const wide = pattern === "" || isWildcard(pattern);
     for (const name of wide ? subscription.names : this.#borrowed.names()) {
-      if (!matchesName(pattern, normalizeName(name))) continue;
+      if (!matchesName(pattern, normalizeName(name)) || this.#borrowed.isWaiting(name)) continue;
       subscription.dirty.add(name);
       // What was a listener's own name may be one of a wildcard's now.
-      if (wide && !this.#borrowed.has(name) && !secrets.isConfigured(name)) this.#borrowed.add(name, true);
+      const owner = wide && !secrets.isConfigured(name) ? secrets.ownerOf(name) : undefined;
+      if (owner !== undefined) this.#borrowed.keep(name, owner);
     }
     this.#schedule();
   }
@@ -196,12 +203,25 @@ export class AdsStream implements StoreWatcher {
     this.#schedule();
   }
 
-  #borrow(request: DeltaRequest): void {
+  #borrow({ dirty }: Subscription, request: DeltaRequest): void {
     const { secrets } = this.#options.store;
     for (const name of request.subscribe) {
-      if (!secrets.isConfigured(name)) this.#borrowed.add(name, request.initialVersions.has(name));
+      if (secrets.isConfigured(name)) continue;
+      const owner = secrets.ownerOf(name);
+      if (owner !== undefined && request.initialVersions.has(name)) {
+        this.#borrowed.keep(name, owner);
+        continue;
+      }
+      dirty.delete(name);
+      this.#unwanted.delete(name);
+      // Nobody's names are refused at once: keeping somebody waiting costs more than that.
+      const refused = owner === undefined ? name : this.#borrowed.admit(name, owner);
+      if (refused !== undefined) this.#unwanted.add(refused);
     }
-    for (const name of request.unsubscribe) this.#borrowed.delete(name);
+    for (const name of request.unsubscribe) {
+      this.#borrowed.delete(name);
+      this.#unwanted.delete(name);
+    }
   }
 
   #answered(nonce: string, problem: string | undefined): void {
@@ -211,7 +231,8 @@ export class AdsStream implements StoreWatcher {
     const subscription = this.#subscription(sent.kind);
     if (problem !== undefined && sent.entries.length > 1) {
       // One of many is bad, and Envoy does not say which: each has to speak for itself.
-      for (const { name } of sent.entries) {
+      for (const { name, version } of sent.entries) {
+        if (version === undefined) continue;
         subscription.held.delete(name);
         subscription.dirty.add(name);
       }
@@ -248,10 +269,24 @@ export class AdsStream implements StoreWatcher {
   }
 
   #pump(): void {
+    this.#pumpBorrowed();
     for (const kind of kinds) this.#pumpUpdates(kind);
     for (const kind of kinds.toReversed()) this.#pumpRemovals(kind);
-    this.#evict();
     this.#wakeUp();
+  }
+
+  /** Names whose turn it is, and all those to let go of in one answer: before anything else, or a flood of new names would leave no room for it. */
+  #pumpBorrowed(): void {
+    const subscription = this.#subscriptions.get("secret");
+    if (subscription === undefined || !this.#writable) return;
+    for (const name of this.#borrowed.takeDue()) subscription.dirty.add(name);
+    for (const name of this.#borrowed.takeExcess()) this.#unwanted.add(name);
+    const gone = [...this.#unwanted].filter(
+      (name) => subscription.names.has(name) || subscription.held.has(name),
+    );
+    this.#unwanted.clear();
+    if (gone.length > 0) this.#send(subscription, [], gone);
+    for (const name of gone) subscription.forget(name);
   }
 
   #pumpUpdates(kind: Kind): void {
@@ -266,11 +301,10 @@ export class AdsStream implements StoreWatcher {
         subscription.dirty.delete(name);
         continue;
       }
-      if (kind === "secret" && !this.#borrowed.mayAnswer(name)) continue;
       const missing = this.#missing(resource);
       subscription.dirty.delete(name);
       if (missing === undefined) this.#send(subscription, [resource], []);
-      else this.#hold(resource, missing);
+      else this.#patience.hold(resource, missing);
     }
   }
 
@@ -280,7 +314,7 @@ export class AdsStream implements StoreWatcher {
     if (subscription.kind === "scope") {
       const all = [...subscription.dirty].flatMap((name) => this.#options.store.get("scope", name) ?? []);
       const incomplete = all.some((resource) => this.#missing(resource) !== undefined);
-      if (this.#putsOff("greeting", incomplete)) return false;
+      if (this.#patience.putsOff("greeting", incomplete)) return false;
       for (const { name } of all) subscription.dirty.delete(name);
       // In parts, since what Envoy needs to read a message it does not give back.
       for (let at = 0; at === 0 || at < all.length; at += GREETING_PART)
@@ -293,11 +327,18 @@ export class AdsStream implements StoreWatcher {
   #pumpRemovals(kind: Kind): void {
     const subscription = this.#subscriptions.get(kind);
     if (subscription === undefined || subscription.dirty.size === 0) return;
-    if (this.#putsOff(kind, kind !== "secret" && this.#stillReferred(kind))) return;
+    if (this.#patience.putsOff(kind, kind !== "secret" && this.#stillReferred(kind))) return;
     for (const name of subscription.dirty) {
       if (!this.#mayWrite) return;
       if (this.#options.store.get(kind, name) !== undefined) continue;
-      if (kind === "secret" && !this.#borrowed.mayAnswer(name)) continue;
+      // Of secrets, those that clients made up go with the next answer of #pumpBorrowed.
+      if (this.#isBorrowed(kind, name)) {
+        this.#borrowed.delete(name);
+        this.#unwanted.add(name);
+        subscription.dirty.delete(name);
+        this.#schedule();
+        continue;
+      }
       subscription.dirty.delete(name);
       if (subscription.held.has(name) || subscription.names.has(name)) this.#send(subscription, [], [name]);
     }
@@ -308,8 +349,7 @@ export class AdsStream implements StoreWatcher {
     const later = new Set(kinds.slice(kinds.indexOf(kind) + 1));
     if (kind === "cluster") later.delete("endpoints");
     for (const sent of this.#unanswered.values()) if (later.has(sent.kind)) return true;
-    for (const { resources } of this.#waiting.values())
-      for (const each of resources.values()) if (later.has(each.kind)) return true;
+    if (this.#patience.isWaiting((each) => later.has(each))) return true;
     return [...later].some((each) => (this.#subscriptions.get(each)?.dirty.size ?? 0) > 0);
   }
 
@@ -325,7 +365,9 @@ export class AdsStream implements StoreWatcher {
       subscription.settled.delete(name);
     }
     const { kind } = subscription;
-    this.#unanswered.set(nonce, { kind, entries: [...resources, ...removed.map((name) => ({ name }))] });
+    const entries = [...resources, ...removed.map((name) => ({ name }))];
+    const isBorrowed = entries.length > 0 && entries.every(({ name }) => this.#isBorrowed(kind, name));
+    this.#unanswered.set(nonce, { kind, entries, isBorrowed });
     this.sent += resources.length;
     const encoded = resources.map((resource) => resource.encoded);
     this.#writable = this.#options.write(
@@ -340,7 +382,7 @@ export class AdsStream implements StoreWatcher {
 
   /** The first thing that the client lacks for this resource. */
   #missing(resource: Resource): Reference | undefined {
-    if (this.#overdue.delete(keyOf(resource))) return undefined;
+    if (this.#patience.takeOverdue(resource)) return undefined;
     return resource.needs.find(({ kind, name }) => {
       if (name === ALL) return this.#isPending(kind);
       const subscription = this.#subscriptions.get(kind);
@@ -356,60 +398,15 @@ export class AdsStream implements StoreWatcher {
     for (const sent of this.#unanswered.values()) {
       if (sent.kind === kind && sent.entries.some(({ version }) => version !== undefined)) return true;
     }
-    for (const { resources } of this.#waiting.values())
-      for (const each of resources.values()) if (each.kind === kind) return true;
-    return false;
-  }
-
-  #hold({ kind, name }: Reference, missing: Reference): void {
-    const key = keyOf(missing);
-    const waiting = this.#waiting.get(key) ?? { since: performance.now(), resources: new Map() };
-    this.#waiting.set(key, waiting);
-    waiting.resources.set(keyOf({ kind, name }), { kind, name });
+    return this.#patience.isWaiting((each) => each === kind);
   }
 
   #release(kind: Kind, name: string): void {
-    const key = keyOf({ kind, name });
-    for (const waiting of this.#waiting.get(key)?.resources.values() ?? []) {
-      this.#subscription(waiting.kind).dirty.add(waiting.name);
-    }
-    this.#waiting.delete(key);
+    this.#markAll(this.#patience.release({ kind, name }));
   }
 
-  /** Whether something has to wait on, which it does no longer than patience lasts. */
-  #putsOff(what: string, reason: boolean): boolean {
-    if (!reason) {
-      this.#putOff.delete(what);
-      return false;
-    }
-    const since = this.#putOff.get(what) ?? performance.now();
-    this.#putOff.set(what, since);
-    if (performance.now() - since <= this.#options.limits.patienceMs) return true;
-    this.#putOff.delete(what);
-    return false;
-  }
-
-  #releaseOverdue(): void {
-    const limit = performance.now() - this.#options.limits.patienceMs;
-    for (const [key, { since, resources }] of this.#waiting) {
-      if (since > limit) continue;
-      this.#waiting.delete(key);
-      for (const [waiting, { kind, name }] of resources) {
-        this.#overdue.add(waiting);
-        this.#subscription(kind).dirty.add(name);
-      }
-    }
-  }
-
-  #evict(): void {
-    const subscription = this.#subscriptions.get("secret");
-    if (subscription === undefined) return;
-    for (const name of this.#borrowed.excess()) {
-      if (!this.#mayWrite) return;
-      this.#borrowed.delete(name);
-      if (subscription.names.has(name)) this.#send(subscription, [], [name]);
-      subscription.forget(name);
-    }
+  #markAll(references: readonly Reference[]): void {
+    for (const { kind, name } of references) this.#subscription(kind).dirty.add(name);
   }
 
   /** Looks again later when something waits for time to pass. */
@@ -419,9 +416,9 @@ export class AdsStream implements StoreWatcher {
     const waits = subscriptions.some(
       ({ dirty, greeting, wildcard }) => dirty.size > 0 || (greeting && wildcard),
     );
-    if (!waits && this.#waiting.size === 0) return;
+    if (!waits && this.#patience.isEmpty && !this.#borrowed.hasWaiting) return;
     this.#timer = setTimeout(() => {
-      this.#releaseOverdue();
+      this.#markAll(this.#patience.releaseOverdue());
       this.#schedule();
     }, RETRY_MS);
     this.#timer.unref();
@@ -437,7 +434,3 @@ export class AdsStream implements StoreWatcher {
 const RETRY_MS = 100;
 /** Scopes in one response. */
 const GREETING_PART = 32;
-
-function keyOf({ kind, name }: Reference): string {
-  return `${kind} ${name}`;
-}

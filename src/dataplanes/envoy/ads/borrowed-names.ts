@@ -1,12 +1,23 @@
 /**
- * Names of secrets that clients have thought up: under a wildcard, in capitals, or belonging to nobody. Their number is bounded by letting go
- * of the oldest, and their pace by answering only so many per second.
+ * Names of secrets that clients have thought up, under a wildcard or in capitals. There is no end to them, so each of these is bounded:
+ *
+ * - how many are kept: the oldest of the owner with the most make room for newcomers, so that a flood of one tenant's names leaves those of others alone;
+ * - how many are answered per second: owners take turns;
+ * - how many wait for that: as many as are answered in a second. Whatever is too much is refused at once, again of the owner with the most.
  */
+
+interface OwnNames {
+  /** Each in the order of arrival. */
+  readonly kept: Set<string>;
+  readonly waiting: Set<string>;
+}
+
 export class BorrowedNames {
   readonly #capacity: number;
   readonly #perSecond: number;
-  /** In the order of their arrival; true once the first answer has been given. */
-  readonly #names: Map<string, boolean> = new Map();
+  readonly #owners: Map<string, OwnNames> = new Map();
+  readonly #ownerOf: Map<string, string> = new Map();
+  #waiting = 0;
   #tokens: number;
   #refilled: number = performance.now();
 
@@ -16,49 +27,107 @@ export class BorrowedNames {
     this.#tokens = perSecond;
   }
 
+  /** All of them, waiting or not. */
   get size(): number {
-    return this.#names.size;
+    return this.#ownerOf.size;
+  }
+
+  get hasWaiting(): boolean {
+    return this.#waiting > 0;
   }
 
   has(name: string): boolean {
-    return this.#names.has(name);
+    return this.#ownerOf.has(name);
+  }
+
+  isWaiting(name: string): boolean {
+    return this.#of(name)?.waiting.has(name) === true;
   }
 
   names(): Iterable<string> {
-    return this.#names.keys();
+    return this.#ownerOf.keys();
   }
 
-  add(name: string, answered: boolean): void {
-    this.#names.delete(name);
-    this.#names.set(name, answered);
+  /** A name that the client has already. */
+  keep(name: string, owner: string): void {
+    this.delete(name);
+    this.#join(name, owner).kept.add(name);
+  }
+
+  /** A name that has to wait for its turn. Returns what has to be refused for it, if anything: perhaps the name itself. */
+  admit(name: string, owner: string): string | undefined {
+    this.delete(name);
+    this.#join(name, owner).waiting.add(name);
+    this.#waiting++;
+    if (this.#waiting <= this.#perSecond) return undefined;
+    const refused = [...this.#largest("waiting")].at(-1);
+    if (refused !== undefined) this.delete(refused);
+    return refused;
   }
 
   delete(name: string): void {
-    this.#names.delete(name);
+    const owner = this.#ownerOf.get(name);
+    const own = this.#of(name);
+    if (owner === undefined || own === undefined) return;
+    this.#ownerOf.delete(name);
+    own.kept.delete(name);
+    if (own.waiting.delete(name)) this.#waiting--;
+    if (own.kept.size === 0 && own.waiting.size === 0) this.#owners.delete(owner);
   }
 
-  /** Configured names always may, and so may what has been answered before. */
-  mayAnswer(name: string): boolean {
-    if (this.#names.get(name) !== false) return true;
+  /** Names whose turn it is; they are kept from now on. */
+  takeDue(): readonly string[] {
     const now = performance.now();
     this.#tokens = Math.min(
       this.#perSecond,
       this.#tokens + ((now - this.#refilled) * this.#perSecond) / 1000,
     );
     this.#refilled = now;
-    if (this.#tokens < 1) return false;
-    this.#tokens--;
-    this.#names.set(name, true);
-    return true;
+    const due: string[] = [];
+    while (this.#waiting > 0 && this.#tokens >= 1) {
+      for (const [owner, own] of [...this.#owners]) {
+        const [name] = own.waiting;
+        if (name === undefined) continue;
+        if (this.#tokens < 1) break;
+        this.#tokens--;
+        own.waiting.delete(name);
+        this.#waiting--;
+        own.kept.add(name);
+        due.push(name);
+        // To the end of the queue.
+        this.#owners.delete(owner);
+        this.#owners.set(owner, own);
+      }
+    }
+    return due;
   }
 
-  *excess(): Generator<string, void, undefined> {
-    let over = this.#names.size - this.#capacity;
-    if (over <= 0) return;
-    for (const [name, answered] of this.#names) {
-      if (!answered) continue;
-      if (over-- <= 0) return;
-      yield name;
+  /** Lets go of what is too much. */
+  takeExcess(): readonly string[] {
+    const excess: string[] = [];
+    for (let over = this.#ownerOf.size - this.#waiting - this.#capacity; over > 0; over--) {
+      const [oldest] = this.#largest("kept");
+      if (oldest === undefined) break;
+      this.delete(oldest);
+      excess.push(oldest);
     }
+    return excess;
+  }
+
+  #of(name: string): OwnNames | undefined {
+    return this.#owners.get(this.#ownerOf.get(name) ?? "");
+  }
+
+  #join(name: string, owner: string): OwnNames {
+    const own = this.#owners.get(owner) ?? { kept: new Set(), waiting: new Set() };
+    this.#owners.set(owner, own);
+    this.#ownerOf.set(name, owner);
+    return own;
+  }
+
+  #largest(which: keyof OwnNames): ReadonlySet<string> {
+    let largest: ReadonlySet<string> = new Set();
+    for (const own of this.#owners.values()) if (own[which].size > largest.size) largest = own[which];
+    return largest;
   }
 }

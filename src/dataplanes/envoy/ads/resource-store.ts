@@ -12,6 +12,8 @@ export interface SecretFinder {
   find(name: string): Resource | undefined;
   /** Whether the name is part of the configuration; others are of the client's making, and there is no end to them. */
   isConfigured(name: string): boolean;
+  /** Whose certificate the name gets to see. */
+  ownerOf(name: string): string | undefined;
 }
 
 type Stored = Exclude<Kind, "secret">;

@@ -60,19 +60,25 @@ export class Secrets implements SecretFinder {
     return resource("secret", name, certificateSecret(name, certificate));
   }
 
+  ownerOf(name: string): ItemId | undefined {
+    return this.#shownFor(name) === undefined ? undefined : this.#listenerOf(name)?.id;
+  }
+
   /** The certificate that a server name gets to see. */
   #shownFor(name: string): ItemId | undefined {
+    const wanted = name === WITHOUT_NAME ? undefined : normalizeName(name);
+    const usable = this.#listenerOf(name)?.tls?.certificates.filter((id) => this.#isUsable(id)) ?? [];
+    return usable.find((id) => wanted !== undefined && this.#carries(id, wanted)) ?? usable[0];
+  }
+
+  #listenerOf(name: string): ListenerItem | undefined {
     if (name !== WITHOUT_NAME && (!isSpeakable(name) || name.includes("*"))) return undefined;
     const wanted = name === WITHOUT_NAME ? undefined : normalizeName(name);
-    let best: ListenerItem | undefined;
     for (const port of this.#tlsPorts()) {
       const listener = this.#model.listenerFor(port.id, wanted);
-      if (listener?.protocol !== "HTTPS" || this.#model.yields(listener)) continue;
-      best = listener;
-      break;
+      if (listener?.protocol === "HTTPS" && !this.#model.yields(listener)) return listener;
     }
-    const usable = best?.tls?.certificates.filter((id) => this.#isUsable(id)) ?? [];
-    return usable.find((id) => wanted !== undefined && this.#carries(id, wanted)) ?? usable[0];
+    return undefined;
   }
 
   #carries(id: ItemId, name: string): boolean {

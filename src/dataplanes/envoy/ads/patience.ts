@@ -1,0 +1,86 @@
+import type { Kind, Reference } from "./resource.ts";
+
+interface Waiting {
+  readonly since: number;
+  /** By kind and name. */
+  readonly resources: Map<string, Reference>;
+}
+
+/** What waits for something else, and for how long: nothing does for ever. */
+export class Patience {
+  readonly #limitMs: number;
+  /** By what they wait for. */
+  readonly #waiting: Map<string, Waiting> = new Map();
+  /** Has waited long enough and goes next, whatever it needs. */
+  readonly #overdue: Set<string> = new Set();
+  /** Since when something has been put off. */
+  readonly #putOff: Map<string, number> = new Map();
+
+  constructor(limitMs: number) {
+    this.#limitMs = limitMs;
+  }
+
+  get isEmpty(): boolean {
+    return this.#waiting.size === 0;
+  }
+
+  *waiting(): Generator<Reference, void, undefined> {
+    for (const { resources } of this.#waiting.values()) yield* resources.values();
+  }
+
+  isWaiting(wanted: (kind: Kind) => boolean): boolean {
+    return this.waiting().some(({ kind }) => wanted(kind));
+  }
+
+  hold({ kind, name }: Reference, missing: Reference): void {
+    const key = keyOf(missing);
+    const waiting = this.#waiting.get(key) ?? { since: performance.now(), resources: new Map() };
+    this.#waiting.set(key, waiting);
+    waiting.resources.set(keyOf({ kind, name }), { kind, name });
+  }
+
+  /** What has waited for this. */
+  release(missing: Reference): readonly Reference[] {
+    const key = keyOf(missing);
+    const released = [...(this.#waiting.get(key)?.resources.values() ?? [])];
+    this.#waiting.delete(key);
+    return released;
+  }
+
+  /** What has waited long enough. */
+  releaseOverdue(): readonly Reference[] {
+    const limit = performance.now() - this.#limitMs;
+    const released: Reference[] = [];
+    for (const [key, { since, resources }] of this.#waiting) {
+      if (since > limit) continue;
+      this.#waiting.delete(key);
+      for (const [waiting, reference] of resources) {
+        this.#overdue.add(waiting);
+        released.push(reference);
+      }
+    }
+    return released;
+  }
+
+  /** Whether this has waited long enough, which it says once. */
+  takeOverdue(reference: Reference): boolean {
+    return this.#overdue.delete(keyOf(reference));
+  }
+
+  /** Whether something has to wait on for a reason. */
+  putsOff(what: string, reason: boolean): boolean {
+    if (!reason) {
+      this.#putOff.delete(what);
+      return false;
+    }
+    const since = this.#putOff.get(what) ?? performance.now();
+    this.#putOff.set(what, since);
+    if (performance.now() - since <= this.#limitMs) return true;
+    this.#putOff.delete(what);
+    return false;
+  }
+}
+
+export function keyOf({ kind, name }: Reference): string {
+  return `${kind} ${name}`;
+}
