@@ -46,6 +46,19 @@ export function describeChanges(create: CreateDataPlane, traits: Traits): void {
     return socket;
   };
 
+  test("what was applied is served when the data plane says so", async () => {
+    const to = async (name: string): Promise<PlanItem> => backend(name, [await stage.backends.echo(name)]);
+    const plane = await stage.start([http, shop, await to("b0"), await to("b1")]);
+    // What no report tells of, again and again: a rule, and the other one instead of it.
+    for (let round = 0; round < 20; round++) {
+      const name = `b${round % 2}`;
+      const rules = host(shop, "shop.example", [rule({ action: forwardTo(name) })]);
+      plane.plane.apply({ upserts: [rules], removes: [] });
+      expect((await plane.plane.served?.(shop.gateway)) ?? true).toBe(true);
+      expect((await ask(plane.at(80), { host: "shop.example" })).seen.backend).toBe(name);
+    }
+  });
+
   test("whatever happens to others, open answers, streams and upgrades go on", async () => {
     const held = await holding();
     const echo = await stage.sockets.serve((socket) => {
