@@ -31,6 +31,17 @@ describe("names that clients make up", () => {
     expect(names.takeDue(), "a second has not passed").toEqual([]);
   });
 
+  test("no more are answered than the client keeps up with, and whoever comes then is not behind the flood", () => {
+    const names = new BorrowedNames(1_000, 500);
+    flooded("loud", 500, names);
+    const first = names.takeDue();
+    expect(first.length).toBeLessThan(100);
+    expect(names.takeDue()).toEqual([]);
+    names.admit("calm-0", "calm");
+    for (const name of first.slice(0, 2)) names.answered(name);
+    expect(names.takeDue()).toContain("calm-0");
+  });
+
   test("the oldest of the owner with the most make room", () => {
     const names = new BorrowedNames(CAPACITY, PER_SECOND);
     names.keep("calm-0", "calm");

@@ -240,6 +240,7 @@ export class AdsStream implements StoreWatcher {
     }
     for (const { name, version } of sent.entries) {
       if (version === undefined) continue;
+      if (sent.kind === "secret") this.#borrowed.answered(name);
       // A handshake waits for its first secret: better that it fails at once.
       if (sent.kind === "secret" && problem !== undefined && !subscription.settled.has(name)) {
         this.#send(subscription, [], [name]);

@@ -2,7 +2,7 @@
  * Names of secrets that clients have thought up, under a wildcard or in capitals. There is no end to them, so each of these is bounded:
  *
  * - how many are kept: the oldest of the owner with the most make room for newcomers, so that a flood of one tenant's names leaves those of others alone;
- * - how many are answered per second: owners take turns;
+ * - how many are answered per second, and no more than the client keeps up with: owners take turns, and whose turn it is does not stand behind many;
  * - how many wait for that: as many as are answered in a second. Whatever is too much is refused at once, again of the owner with the most.
  */
 
@@ -12,11 +12,15 @@ interface OwnNames {
   readonly waiting: Set<string>;
 }
 
+/** Answered at once, before the client has said that it has taken one. */
+const WINDOW = 64;
+
 export class BorrowedNames {
   readonly #capacity: number;
   readonly #perSecond: number;
   readonly #owners: Map<string, OwnNames> = new Map();
   readonly #ownerOf: Map<string, string> = new Map();
+  readonly #underWay: Set<string> = new Set();
   #waiting = 0;
   #tokens: number;
   #refilled: number = performance.now();
@@ -70,9 +74,15 @@ export class BorrowedNames {
     const own = this.#of(name);
     if (owner === undefined || own === undefined) return;
     this.#ownerOf.delete(name);
+    this.#underWay.delete(name);
     own.kept.delete(name);
     if (own.waiting.delete(name)) this.#waiting--;
     if (own.kept.size === 0 && own.waiting.size === 0) this.#owners.delete(owner);
+  }
+
+  /** The client has taken the name's secret, or refused it. */
+  answered(name: string): void {
+    this.#underWay.delete(name);
   }
 
   /** Names whose turn it is; they are kept from now on. */
@@ -84,15 +94,17 @@ export class BorrowedNames {
     );
     this.#refilled = now;
     const due: string[] = [];
-    while (this.#waiting > 0 && this.#tokens >= 1) {
+    const mayGo = (): boolean => this.#tokens >= 1 && this.#underWay.size < WINDOW;
+    while (this.#waiting > 0 && mayGo()) {
       for (const [owner, own] of [...this.#owners]) {
         const [name] = own.waiting;
         if (name === undefined) continue;
-        if (this.#tokens < 1) break;
+        if (!mayGo()) break;
         this.#tokens--;
         own.waiting.delete(name);
         this.#waiting--;
         own.kept.add(name);
+        this.#underWay.add(name);
         due.push(name);
         // To the end of the queue.
         this.#owners.delete(owner);

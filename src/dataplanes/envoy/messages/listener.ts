@@ -131,13 +131,18 @@ export function tcpProxy({ clusters, idleTimeoutMs }: TcpProxyShape): Message {
 }
 
 export interface DownstreamTlsShape {
-  readonly certificates:
-    | { readonly bySni: { readonly withoutName: string } }
-    | { readonly secrets: readonly string[] };
+  readonly certificates: { readonly bySni: SniShape } | { readonly secrets: readonly string[] };
   readonly alpn: readonly string[];
   readonly minVersion?: "1.2" | "1.3" | undefined;
   readonly maxVersion?: "1.2" | "1.3" | undefined;
   readonly clients?: ClientValidationShape | undefined;
+}
+
+export interface SniShape {
+  /** Asked for when a client names no server. */
+  readonly withoutName: string;
+  /** Names whose certificates are asked for before any client does. They are part of the filter chain. */
+  readonly ahead?: readonly string[];
 }
 
 export interface ClientValidationShape {
@@ -159,7 +164,7 @@ export function downstreamTls(shape: DownstreamTlsShape): Message {
     clients === undefined ? undefined : nested(3, clientValidation(clients)),
     texts(4, shape.alpn),
     onDemand ? undefined : nestedEach(6, certificates.secrets.map(sdsSecret)),
-    onDemand ? nested(16, certificateBySni(certificates.bySni.withoutName)) : undefined,
+    onDemand ? nested(16, certificateBySni(certificates.bySni)) : undefined,
   );
   const context = message(
     nested(1, common),
@@ -189,7 +194,7 @@ function clientValidation({ required, authorities }: ClientValidationShape): Mes
   return authorities === "" ? message(texts(2, [NOBODY])) : message(nested(1, inlineBytes(authorities)));
 }
 
-function certificateBySni(withoutName: string): Message {
+function certificateBySni({ withoutName, ahead = [] }: SniShape): Message {
   const mapper = extension(
     "envoy.tls.certificate_mappers.sni",
     "envoy.extensions.transport_sockets.tls.cert_mappers.sni.v3.SNI",
@@ -198,7 +203,7 @@ function certificateBySni(withoutName: string): Message {
   return extension(
     "envoy.tls.certificate_selectors.on_demand_secret",
     "envoy.extensions.transport_sockets.tls.cert_selectors.on_demand_secret.v3.Config",
-    message(nested(1, adsSource()), nested(2, mapper)),
+    message(nested(1, adsSource()), nested(2, mapper), texts(3, ahead)),
   );
 }
 
