@@ -25,6 +25,7 @@ import type { Finding } from "../findings.ts";
 import { type CompiledRules, type Resolve, Unservable } from "./compiled.ts";
 import { type CompiledFilters, compileFilters, type FilterContext, unsupported } from "./filters.ts";
 import { compileGrpcMatch, compileHttpMatch } from "./matches.ts";
+import { checkedCookie } from "./wire-text.ts";
 
 export interface CompileContext {
   readonly features: ReadonlySet<string>;
@@ -174,8 +175,10 @@ function compilePolicies(
   if (rule.timeouts === undefined && rule.retry === undefined && rule.sessionPersistence === undefined) {
     return NO_POLICIES;
   }
-  const requestMs = request === undefined ? 0 : milliseconds(request);
-  const backendRequestMs = backendRequest === undefined ? 0 : milliseconds(backendRequest);
+  const unfit = checkedCookie(rule.sessionPersistence?.cookie);
+  if (unfit !== undefined) return unfit;
+  const requestMs = timerMs(request);
+  const backendRequestMs = timerMs(backendRequest);
   return {
     // A timeout of zero means none.
     timeouts: {
@@ -188,11 +191,18 @@ function compilePolicies(
           retry: {
             attempts: rule.retry.attempts,
             codes: rule.retry.codes ?? [],
-            ...(rule.retry.backoff === undefined ? {} : { backoffMs: milliseconds(rule.retry.backoff) }),
+            ...(rule.retry.backoff === undefined ? {} : { backoffMs: timerMs(rule.retry.backoff) }),
           },
         }),
     ...(rule.sessionPersistence === undefined ? {} : { persistence: persistence(rule.sessionPersistence) }),
   };
+}
+
+/** What a timer can be set to: 24 days. Longer ones would be taken for none at all, or for over at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+function timerMs(duration: string | undefined): number {
+  return duration === undefined ? 0 : Math.min(milliseconds(duration), LONGEST_TIMER_MS);
 }
 
 function persistence(spec: SessionPersistence): PersistencePolicy {

@@ -2,6 +2,7 @@
 import type { HeaderModifier, PathModifier, RouteFilter } from "../../api/routes.ts";
 import type { Filters, HeaderEdit, Mirror, PathEdit, RedirectAction } from "../../plan/rule.ts";
 import { type Resolve, Unservable } from "./compiled.ts";
+import { checkedHeaderValue, checkedPath } from "./wire-text.ts";
 
 export interface CompiledFilters {
   readonly filters: Filters;
@@ -40,6 +41,8 @@ export function compileFilters(
   for (const filter of list) {
     const feature = FEATURE_OF_FILTER[filter.type];
     if (feature !== undefined && !context.features.has(feature)) return unsupported(`filter ${filter.type}`);
+    const unfit = checkedText(filter);
+    if (unfit !== undefined) return unfit;
     switch (filter.type) {
       case "RequestHeaderModifier":
         filters.requestHeaders = [
@@ -93,6 +96,22 @@ export function compileFilters(
     ...(redirect === undefined ? {} : { redirect }),
     ...(broken === undefined ? {} : { broken }),
   };
+}
+
+/** The first text of a filter that cannot go on the wire. */
+function checkedText(filter: RouteFilter): Unservable | undefined {
+  const { requestHeaderModifier, responseHeaderModifier, requestRedirect, urlRewrite, externalAuth } = filter;
+  for (const modifier of [requestHeaderModifier, responseHeaderModifier]) {
+    for (const { name, value } of [...(modifier?.set ?? []), ...(modifier?.add ?? [])]) {
+      const problem = checkedHeaderValue(name, value);
+      if (problem !== undefined) return problem;
+    }
+  }
+  for (const edit of [requestRedirect?.path, urlRewrite?.path]) {
+    const problem = checkedPath(edit?.replaceFullPath ?? edit?.replacePrefixMatch, "the path of a filter");
+    if (problem !== undefined) return problem;
+  }
+  return checkedPath(externalAuth?.http?.path, "the path for authorization");
 }
 
 export function unsupported(what: string): Unservable {

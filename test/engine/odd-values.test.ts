@@ -1,0 +1,73 @@
+import { describe, expect, test } from "vitest";
+import type { HttpRoute, RouteFilter } from "../../src/api/routes.ts";
+import type { BackendTarget } from "../../src/engine/backends.ts";
+import { compileRules } from "../../src/engine/rules/compile.ts";
+import { Unservable } from "../../src/engine/rules/compiled.ts";
+import { compileFilters } from "../../src/engine/rules/filters.ts";
+import { checkedCookie } from "../../src/engine/rules/wire-text.ts";
+
+/** What the schema of the experimental channel refuses and that of the standard channel does not. */
+describe("text that goes on the wire as it is written", () => {
+  function compiled(filter: RouteFilter): unknown {
+    const context = {
+      resolve: () => undefined,
+      features: new Set(["HTTPRouteResponseHeaderModification"]),
+      unresolved: () => {},
+    };
+    const result = compileFilters([filter], context);
+    return result instanceof Unservable ? result.finding : result.filters;
+  }
+
+  test.each(["a\r\nx-injected: yes", "a\nb", "a\u0000b", "\u007f"])(
+    "a header with %j is refused",
+    (value) => {
+      const edit = { set: [], add: [{ name: "X-Odd", value }], remove: [] };
+      const finding = {
+        reason: "UnsupportedValue",
+        message: expect.stringContaining(
+          "the value of header X-Odd has a character that may not stand there",
+        ),
+      };
+      expect(compiled({ type: "RequestHeaderModifier", requestHeaderModifier: edit })).toEqual(finding);
+      expect(compiled({ type: "ResponseHeaderModifier", responseHeaderModifier: edit })).toEqual(finding);
+    },
+  );
+
+  test.each(["a\tb", "two words", "100%", "%REQ(cookie)%", "grüße"])("a header with %j is not", (value) => {
+    const edit = { set: [{ name: "X-Odd", value }], add: [], remove: [] };
+    expect(compiled({ type: "RequestHeaderModifier", requestHeaderModifier: edit })).toEqual({
+      requestHeaders: [{ op: "set", name: "x-odd", value }],
+    });
+  });
+
+  test.each([
+    [{ name: "a; domain=example.com" }, "name"],
+    [{ name: "a", path: "/; domain=example.com" }, "path"],
+    [{ name: "a", path: "/\r\n" }, "path"],
+  ])("a cookie %j is refused", (cookie, what) => {
+    expect(checkedCookie(cookie)?.finding.message).toContain(`the ${what} of the cookie`);
+  });
+
+  test("a cookie with a path of signs is not", () => {
+    expect(checkedCookie({ name: "mergeway-session", path: "/a=b,c" })).toBeUndefined();
+  });
+});
+
+test("a time limit of years is the longest that a timer can be set to, and not over at once", () => {
+  const features = new Set(["HTTPRouteRequestTimeout", "HTTPRouteBackendTimeout"]);
+  const timeouts = { request: "99999h99999h", backendRequest: "99999h" };
+  const route = {
+    kind: "HTTPRoute",
+    metadata: { name: "patient", namespace: "team" },
+    spec: { rules: [{ timeouts, backendRefs: [{ group: "", kind: "Service", name: "web", port: 80 }] }] },
+  } as unknown as HttpRoute;
+  const { rules, dropped } = compileRules(route, {
+    features,
+    resolve: () => ({ target: {} as BackendTarget }),
+    idOf: () => "web",
+  });
+  expect(dropped).toEqual([]);
+  expect(rules).toMatchObject([
+    { action: { timeouts: { requestMs: 2 ** 31 - 1, backendRequestMs: 2 ** 31 - 1 } } },
+  ]);
+});
