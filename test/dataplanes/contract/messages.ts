@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { Agent, type IncomingMessage, request } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
 import type { Socket } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { answerOf, ask, textOf } from "../http-peers.ts";
 import { backend, forwardTo, host, listener, port, rule } from "../plan-builder.ts";
@@ -294,6 +295,28 @@ export function describeMessages(create: CreateDataPlane, traits: Traits): void 
     client.end();
     await once(client, "close");
     expect(await plane.record(({ path }) => path === "/chat")).toMatchObject({ status: 101 });
+  });
+
+  test("what a backend says over a WebSocket before it leaves reaches a client that reads late", async () => {
+    const words = Buffer.alloc(3 * 1024 * 1024, "0123456789abcdef");
+    const at = await stage.sockets.serve((socket) => {
+      socket.once("data", () => {
+        socket.write("HTTP/1.1 101 x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+        socket.end(words);
+      });
+    });
+    const plane = await startTo(at);
+    const client = await rawAsk(
+      plane.at(80),
+      "GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+    );
+    const [head] = (await once(client, "data")) as [Buffer];
+    client.pause();
+    await pause(200);
+    const pieces = [head];
+    for await (const piece of client) pieces.push(piece as Buffer);
+    const all = Buffer.concat(pieces);
+    expect(all.subarray(all.indexOf("\r\n\r\n") + 4).equals(words)).toBe(true);
   });
 
   test("a refused upgrade gets the backend's answer; one to something else is served as if it were none", async () => {

@@ -50,19 +50,33 @@ export class TlsLink implements Link {
   readonly #onData = (bytes: Buffer): void => this.onBytes(bytes);
 }
 
-/** A socket that lends what it reads, as a stream that gives it away. */
+/**
+ * A socket that lends what it reads, as a stream that gives it away. What the backend has said before it left can still be read then;
+ * what is said to it afterwards reaches nobody.
+ */
 class LinkStream extends Duplex {
   readonly #socket: Socket;
+  #saidAll = false;
+  #onRoom: (() => void) | undefined;
 
   constructor(link: Link, rest: Buffer) {
-    super({ allowHalfOpen: true });
+    super();
     const { socket } = link;
     this.#socket = socket;
     if (rest.length > 0) this.push(Buffer.from(rest));
     link.onBytes = (bytes) => {
       if (!this.push(Buffer.from(bytes))) socket.pause();
     };
-    socket.on("end", () => this.push(null)).on("close", () => this.destroy());
+    socket.on("drain", () => this.#proceed());
+    socket.on("end", () => {
+      this.#saidAll = true;
+      this.push(null);
+    });
+    socket.on("close", () => {
+      this.#proceed();
+      if (this.#saidAll) this.end();
+      else this.destroy();
+    });
   }
 
   override _read(): void {
@@ -70,17 +84,24 @@ class LinkStream extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: string, done: () => void): void {
-    if (this.#socket.write(chunk)) done();
-    else this.#socket.once("drain", done);
+    if (!this.#socket.writable || this.#socket.write(chunk)) done();
+    else this.#onRoom = done;
   }
 
   override _final(done: () => void): void {
-    this.#socket.end(done);
+    this.#socket.end();
+    done();
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     this.#socket.destroy();
     done(error);
+  }
+
+  #proceed(): void {
+    const done = this.#onRoom;
+    this.#onRoom = undefined;
+    done?.();
   }
 }
 
