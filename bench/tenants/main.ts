@@ -96,7 +96,7 @@ for (const { sides } of worlds) for (const { layout } of sides) await layout.clo
 backend.close();
 backend.closeAllConnections();
 const text = report(results);
-writeReport(text);
+writeReport("tenants", text);
 process.stdout.write(`${text}\n`);
 
 async function load(size: Size): Promise<World> {

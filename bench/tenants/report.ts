@@ -77,10 +77,13 @@ function bar(met: boolean, what: string): string {
 }
 
 function conditions({ rounds }: Results): string {
-  const machine = `Node ${process.versions.node}, ${cpus().length} × ${cpus()[0]?.model.trim() ?? "CPU"}`;
-  return `Medians of ${rounds} rounds with the lowest and highest in brackets, ${ROUTES} routes a tenant, on ${machine}; load average ${loadavg()
-    .map((each) => each.toFixed(1))
-    .join(", ")} at the end.`;
+  return `Medians of ${rounds} rounds with the lowest and highest in brackets, ${ROUTES} routes a tenant, on ${machine()}`;
+}
+
+export function machine(): string {
+  const load = loadavg().map((each) => each.toFixed(1));
+  const processors = `${cpus().length} × ${cpus()[0]?.model.trim() ?? "CPU"}`;
+  return `Node ${process.versions.node}, ${processors}; load average ${load.join(", ")} at the end.`;
 }
 
 function samples(
@@ -96,18 +99,19 @@ function spread(values: readonly number[]): string {
   return `${milliseconds(median(values))} [${milliseconds(Math.min(...values))}–${milliseconds(Math.max(...values))}]`;
 }
 
-function milliseconds(value: number): string {
+export function milliseconds(value: number): string {
   if (value >= 10_000) return `${(value / 1000).toFixed(1)} s`;
   return value >= 100 ? `${value.toFixed(0)} ms` : `${value.toFixed(1)} ms`;
 }
 
-function megabytes(value: number): string {
+export function megabytes(value: number): string {
   return `${(value / 1e6).toFixed(0)} MB`;
 }
 
-export function writeReport(text: string): void {
+/** Between the marks of that name in bench/README.md. */
+export function writeReport(name: string, text: string): void {
   const path = new URL("../README.md", import.meta.url);
-  const [begin, end] = ["<!-- tenants:begin -->", "<!-- tenants:end -->"];
+  const [begin, end] = [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`];
   const readme = readFileSync(path, "utf8");
   if (!readme.includes(begin)) throw new Error(`bench/README.md has lost its mark ${begin}`);
   const before = readme.slice(0, readme.indexOf(begin) + begin.length);

@@ -35,6 +35,9 @@ const perTenant = [
   { contains: ".ssl.certificate." },
 ];
 
+/** What was needed for a moment (a first start, many connections at once) goes back to the system; the allocator itself waits for five minutes. */
+const memory = { bytes_to_release: 64 * 1024 * 1024, memory_release_interval: "10s" };
+
 const http2 = {
   "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
     "@type": "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
@@ -75,6 +78,7 @@ export function bootstrap(options: BootstrapOptions): object {
         ...(spansTo === undefined ? [] : [spansCluster(spansTo)]),
       ],
     },
+    memory_allocator_manager: memory,
     stats_config: { stats_matcher: { exclusion_list: { patterns: perTenant } } },
     overload_manager: {
       resource_monitors: [
