@@ -1,7 +1,9 @@
-import type { Socket } from "node:net";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
 import { setTimeout } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { Connector } from "../../src/dataplanes/embedded/upstream/connector.ts";
+import type { Link } from "../../src/dataplanes/embedded/upstream/link.ts";
 import { Sockets } from "./sockets.ts";
 
 let sockets = new Sockets();
@@ -11,11 +13,14 @@ afterEach(async () => {
   sockets = new Sockets();
 });
 
-function connect(connector: Connector): Promise<Socket> {
+function connect(connector: Connector): Promise<Link> {
   return new Promise((resolve, reject) => {
     connector.connect("http/1.1", (error, link) => {
       if (link === undefined) reject(error);
-      else resolve(sockets.keep(link.socket));
+      else {
+        sockets.keep(link.socket);
+        resolve(link);
+      }
     });
   });
 }
@@ -36,5 +41,14 @@ describe("Connector", () => {
     const port = await sockets.serve((socket) => socket.resume());
     const tls = { rejectUnauthorized: false };
     await expect(connect(new Connector({ address: "127.0.0.1", port }, tls, 50))).rejects.toThrow("in time");
+  });
+
+  it("gives what a backend said before it left to whoever reads it as a stream, however late", async () => {
+    const port = await sockets.serve((socket) => socket.end("its last words"));
+    const link = await connect(new Connector({ address: "127.0.0.1", port }, undefined, 0));
+    const stream = link.toStream(Buffer.from("and before them, "));
+    await once(link.socket, "close");
+    stream.write("nobody hears this");
+    expect(await text(stream)).toBe("and before them, its last words");
   });
 });
