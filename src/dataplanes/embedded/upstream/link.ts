@@ -74,8 +74,7 @@ class LinkStream extends Duplex {
     });
     socket.on("close", () => {
       this.#proceed();
-      if (this.#saidAll) this.end();
-      else this.destroy();
+      if (!this.#saidAll) this.destroy();
     });
   }
 
