@@ -1,5 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 
+export const FLAG = "--no-allocation-site-pretenuring";
+
 /**
  * Keeps V8 from putting the objects of requests among those that live for long. It learns where long-lived objects are made and then makes the
  * next ones of that place long-lived at once; under load it learns this of requests as well, because a few are always under way. Each of
@@ -8,5 +10,5 @@ import { setFlagsFromString } from "node:v8";
  * For all threads of the process, and of use only before they serve.
  */
 export function keepRequestsShortLived(): void {
-  setFlagsFromString("--no-allocation-site-pretenuring");
+  setFlagsFromString(FLAG);
 }
