@@ -52,8 +52,9 @@ export class RequestSender {
     let room = true;
     if (this.#length === undefined) {
       room = writePiece(this.#socket, `${head}${piece.length.toString(16)}\r\n`, piece, "\r\n");
-    } else if (this.#bytes <= this.#length) room = writePiece(this.#socket, head, piece, "");
-    else this.#onProgress("broken");
+    } else if (this.#bytes > this.#length) this.#onProgress("broken");
+    // A body's pieces are its own: alone they need no copy.
+    else room = head === "" ? this.#socket.write(piece) : writePiece(this.#socket, head, piece, "");
     if (room) return;
     this.#body.pause();
     this.#onProgress("blocked");
