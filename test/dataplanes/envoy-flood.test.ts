@@ -3,6 +3,7 @@
  * tenants do not notice. FLOOD=40000 for as many of each kind, with the limits that users have.
  */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { defaultStreamLimits } from "../../src/dataplanes/envoy/ads/ads-stream.ts";
 import type { EnvoyDataPlane } from "../../src/dataplanes/envoy/envoy-data-plane.ts";
@@ -21,8 +22,9 @@ const limits =
     : defaultStreamLimits;
 const WIDTH = 200;
 const PATIENCE_MS = 100;
-/** Names that Envoy has asked for or been told of, and the other side does not know yet. */
-const UNDER_WAY = 600;
+/** Names that Envoy has asked for or been told of, and the other side does not know yet. Envoy's main thread has a queue of its own, which grows where others take the processor. */
+const UNDER_WAY = WANTED === undefined ? 600 : 10_000;
+const PAUSE_MS = 20;
 const QUIET = { timeout: 10_000 };
 /** Names of the plan whose certificates Envoy has. */
 const CONFIGURED = 1;
@@ -75,7 +77,7 @@ test("names that clients make up", { timeout: 60_000 + NAMES * 10 }, async () =>
     while (!over) {
       peak.envoy = Math.max(peak.envoy, await certificates());
       peak.stream = Math.max(peak.stream, stream.secrets);
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await sleep(PAUSE_MS);
     }
   };
   let answered = 0;
@@ -89,6 +91,7 @@ test("names that clients make up", { timeout: 60_000 + NAMES * 10 }, async () =>
       );
       if (said === "200") answered++;
       else failures.push(`${servername}: ${said}`);
+      await sleep(PAUSE_MS);
     }
   };
   let fresh = 0;
@@ -98,12 +101,12 @@ test("names that clients make up", { timeout: 60_000 + NAMES * 10 }, async () =>
     visit(() => "www.calm.example"),
     visit(() => `n${fresh++}.calm.example`),
   ]);
-  const wild = { port: at, pattern: "n{}.flood.example", count: NAMES, width: WIDTH };
+  const wild = { port: at, pattern: "n{}.flood.example", from: 0, count: NAMES, width: WIDTH };
   const unknown = { ...wild, pattern: "n{}.nobody.example" };
   const patient = await flood(wild);
-  await flood({ ...wild, patienceMs: PATIENCE_MS });
+  await flood({ ...wild, from: NAMES, patienceMs: PATIENCE_MS });
   const refused = await flood(unknown);
-  await flood({ ...unknown, patienceMs: PATIENCE_MS });
+  await flood({ ...unknown, from: NAMES, patienceMs: PATIENCE_MS });
   over = true;
   await others;
 

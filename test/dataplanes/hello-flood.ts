@@ -1,13 +1,18 @@
-/** Many TLS handshakes that get no further than the server's first answer, each for another name: what a flood of made-up names looks like. */
+/**
+ * Many TLS handshakes that get no further than the server's first answer, each for another name: what a flood of made-up names looks like. It comes from a
+ * thread of its own, since the one of the test has the server of Envoy to run.
+ */
 
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 
 export interface FloodOptions {
   readonly port: number;
   /** `{}` stands for a number of eight digits. */
   readonly pattern: string;
+  readonly from: number;
   readonly count: number;
   /** Handshakes under way at once. */
   readonly width: number;
@@ -24,19 +29,28 @@ export interface FloodResult {
 
 const DIGITS = 8;
 const HANDSHAKE = 0x16;
-let used = 0;
 
-export async function flood({ port, pattern, count, width, patienceMs }: FloodOptions): Promise<FloodResult> {
+export async function flood(options: FloodOptions): Promise<FloodResult> {
+  const worker = new Worker(new URL(import.meta.url), { workerData: options });
+  const [result] = (await once(worker, "message")) as [FloodResult];
+  await worker.terminate();
+  return result;
+}
+
+// Test runners have threads of their own.
+if (!isMainThread && typeof workerData?.pattern === "string") parentPort?.postMessage(await send(workerData));
+
+async function send({ port, pattern, from, count, width, patienceMs }: FloodOptions): Promise<FloodResult> {
   const named = (index: number): string => pattern.replace("{}", String(index).padStart(DIGITS, "0"));
   const sample = await clientHello(named(0));
   const at = sample.indexOf(named(0));
   const answers = { served: 0, refused: 0, left: 0 };
-  const last = used + count;
+  let next = from;
   await Promise.all(
     Array.from({ length: width }, async () => {
-      while (used < last) {
+      while (next < from + count) {
         const hello = Buffer.from(sample);
-        hello.write(named(used++), at, "latin1");
+        hello.write(named(next++), at, "latin1");
         answers[await greet(port, hello, patienceMs)]++;
       }
     }),

@@ -19,6 +19,8 @@ export class Model {
   readonly #listeners: Map<ItemId, Listeners> = new Map();
   readonly #hosts: Map<ItemId, PatternIndex<HostItem>> = new Map();
   readonly #ports: Map<ItemId, PortItem> = new Map();
+  /** Asked for with every server name that a client thinks up, and dear where there are several ports and wildcards. */
+  readonly #yielding: Map<ItemId, boolean> = new Map();
   #gateway: GatewayItem | undefined;
 
   get gateway(): GatewayItem | undefined {
@@ -28,6 +30,7 @@ export class Model {
   set(item: PlanItem): void {
     this.delete(item.id);
     this.#items.set(item.id, item);
+    if (item.type === "listener" || item.type === "port") this.#yielding.clear();
     if (item.type === "listener") {
       const listeners = this.#listenersAt(item.port);
       listeners.all.add(item);
@@ -45,6 +48,7 @@ export class Model {
     const item = this.#items.get(id);
     if (item === undefined) return;
     this.#items.delete(id);
+    if (item.type === "listener" || item.type === "port") this.#yielding.clear();
     if (item.type === "listener") {
       const listeners = this.#listenersAt(item.port);
       listeners.all.delete(item);
@@ -119,6 +123,12 @@ export class Model {
    * lower number has the name, and the listener of the other must do without asking.
    */
   yields(listener: ListenerItem): boolean {
+    const known = this.#yielding.get(listener.id) ?? this.#findsOther(listener);
+    this.#yielding.set(listener.id, known);
+    return known;
+  }
+
+  #findsOther(listener: ListenerItem): boolean {
     const own = this.#ports.get(listener.port)?.port ?? 0;
     for (const port of this.#ports.values()) {
       if (port.protocol !== "tls" || port.port >= own) continue;
