@@ -25,7 +25,9 @@ function call({ url, method = "GET", headers = {}, body, servername }: WebReques
       response.on("data", (part: string) => {
         text += part;
       });
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: text }));
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }),
+      );
       response.on("error", reject);
     };
     const outgoing = secure ? httpsRequest(url, options, take) : httpRequest(url, options, take);

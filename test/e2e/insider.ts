@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
+import type { IncomingHttpHeaders } from "node:http";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { insideEnvironment } from "../cluster/cluster.ts";
@@ -19,6 +20,7 @@ export interface WebRequest {
 
 export interface Answer {
   readonly status: number;
+  readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 

@@ -1,9 +1,10 @@
 /**
  * A steady, bounded load from inside the cluster's network: a few clients, each with one request at a time and every second one on a new connection.
  *
- *   node test/e2e/load.ts URL HOST SECONDS EXPECTED_BACKEND…
+ *   node test/e2e/load.ts URL HOST SECONDS
  *
- * Prints one line of JSON when its time is over or its standard input ends: how many requests were sent, how many failed, and why the first ones did.
+ * Prints how many requests have been answered, now and then, a number a line; and one line of JSON when its time is over or its standard input ends: how many requests were sent, how
+ * many failed, and why the first ones did.
  */
 import { Agent, request } from "node:http";
 
@@ -11,6 +12,7 @@ const [url = "", host = "", seconds = "10"] = process.argv.slice(2);
 const CLIENTS = 4;
 const PAUSE_MS = 10;
 const TIMEOUT_MS = 10_000;
+const REPORT_EVERY = 20;
 
 const end = Date.now() + Number(seconds) * 1000;
 let stopped = false;
@@ -21,6 +23,7 @@ process.stdin.resume();
 
 const reasons: string[] = [];
 let sent = 0;
+let answered = 0;
 let failed = 0;
 
 async function client(): Promise<void> {
@@ -32,6 +35,7 @@ async function client(): Promise<void> {
       failed++;
       if (reasons.length < 10) reasons.push(`${new Date().toISOString()} ${problem}`);
     }
+    if (++answered % REPORT_EVERY === 0) console.log(answered);
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
   kept.destroy();

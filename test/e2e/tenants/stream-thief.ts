@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { connect } from "node:http2";
+import { connect as connectTcp } from "node:net";
 
 export interface Try {
   readonly name: string;
@@ -16,6 +17,8 @@ export interface Try {
   };
   /** Or just something to GET. */
   readonly url?: string;
+  /** Or an address, to see which TCP ports are open there: its body is the list. */
+  readonly ports?: string;
 }
 
 export interface Outcome {
@@ -65,11 +68,38 @@ async function get(url: string): Promise<Omit<Outcome, "name">> {
   }
 }
 
+const AT_ONCE = 256;
+
+async function openPorts(host: string): Promise<Omit<Outcome, "name">> {
+  const open: number[] = [];
+  let next = 1;
+  const worker = async (): Promise<void> => {
+    for (let port = next++; port < 65_536; port = next++) if (await isOpen(host, port)) open.push(port);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  return { status: open.length, body: JSON.stringify(open.sort((a, b) => a - b)) };
+}
+
+function isOpen(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connectTcp({ host, port, timeout: WAIT_MS });
+    const end = (found: boolean): void => {
+      socket.destroy();
+      resolve(found);
+    };
+    socket.on("connect", () => end(true));
+    socket.on("timeout", () => end(false));
+    socket.on("error", () => end(false));
+  });
+}
+
+async function attempt({ plan: wanted, url, ports }: Try): Promise<Omit<Outcome, "name">> {
+  if (wanted !== undefined) return plan(process.env["STREAM"] ?? "", wanted);
+  return ports === undefined ? get(url ?? "") : openPorts(ports);
+}
+
 const tries = JSON.parse(process.env["TRIES"] ?? "[]") as readonly Try[];
 const outcomes: Outcome[] = [];
-for (const { name, plan: wanted, url } of tries) {
-  const outcome = wanted ? await plan(process.env["STREAM"] ?? "", wanted) : await get(url ?? "");
-  outcomes.push({ name, ...outcome });
-}
+for (const each of tries) outcomes.push({ name: each.name, ...(await attempt(each)) });
 console.log(JSON.stringify(outcomes));
 process.exit(0);

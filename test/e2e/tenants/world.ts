@@ -1,13 +1,13 @@
 /**
- * Two tenants of one Gateway: alice, who is served, and mallory, who may write whatever she likes in her own namespace (and is believed nothing). Names of what is alice's are words
- * that occur nowhere else: where mallory can read one of them, something told her.
+ * Two tenants of two Gateways, one for each data plane: alice, who is served, and mallory, who may write whatever she likes in her own namespace (and is believed nothing). Names of
+ * what is alice's are words that occur nowhere else: where mallory can read one of them, something told her.
  */
-import { CHART, ROOT, readText } from "../chart/manifests.ts";
-import { loadImage } from "../cluster/cluster.ts";
-import { loadSuiteImages } from "../cluster/conformance.ts";
-import { productImage } from "../cluster/product-image.ts";
-import { selfSigned } from "../dataplanes/certificates.ts";
-import { Bed, ok } from "./bed.ts";
+import { CHART, ROOT, readText } from "../../chart/manifests.ts";
+import { loadImage } from "../../cluster/cluster.ts";
+import { loadSuiteImages } from "../../cluster/conformance.ts";
+import { productImage } from "../../cluster/product-image.ts";
+import { selfSigned } from "../../dataplanes/certificates.ts";
+import { Bed, ok } from "../bed.ts";
 
 const ECHO = "registry.k8s.io/gateway-api/conformance/echo-basic:v0.2.0";
 export const SYSTEM = "mergeway-system";
@@ -15,17 +15,28 @@ export const GATEWAY_API = "gateway.networking.k8s.io/v1";
 /** The hostname itself is no secret: mallory has it from the DNS. */
 export const HOST = "alice.example.com";
 /** What only alice and the platform team know. */
-export const SECRETS: RegExp = /crown|jewels|vault|throne|\balice\b(?!\.example\.com)/;
+export const SECRETS: RegExp = /crown|coronet|jewels|heirloom|vault|throne|\balice\b(?!\.example\.com)/;
 export const MOST_LISTENERS = 300;
+
+/** A Gateway of the namespace `infra`, and alice's set there. */
+export interface Front {
+  readonly plane: "embedded" | "envoy";
+  readonly gateway: string;
+  readonly crown: string;
+}
+
+export const EMBEDDED: Front = { plane: "embedded", gateway: "shared", crown: "crown" };
+export const ENVOY: Front = { plane: "envoy", gateway: "edge", crown: "coronet" };
+export const FRONTS: readonly Front[] = [EMBEDDED, ENVOY];
 
 export function object(apiVersion: string, kind: string, at: string, rest: object): object {
   const [namespace, name] = at.split("/");
   return { apiVersion, kind, metadata: { namespace, name }, ...rest };
 }
 
-export function set(at: string, listeners: readonly object[], gateway = "infra/shared"): object {
-  const [namespace, name] = gateway.split("/");
-  return object(GATEWAY_API, "ListenerSet", at, { spec: { parentRef: { namespace, name }, listeners } });
+export function set(at: string, listeners: readonly object[], gateway: string = EMBEDDED.gateway): object {
+  const parentRef = { namespace: "infra", name: gateway };
+  return object(GATEWAY_API, "ListenerSet", at, { spec: { parentRef, listeners } });
 }
 
 export function route(at: string, spec: object): object {
@@ -86,13 +97,17 @@ const RIGHTS = [
     resources: ["services", "secrets", "configmaps", "pods", "serviceaccounts", "serviceaccounts/token"],
     verbs: ALL,
   },
+  { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ALL },
   { apiGroups: ["", "events.k8s.io"], resources: ["events"], verbs: ["get", "list"] },
 ];
 
 const TENANT = { tenant: "yes" };
-const shared = {
+const shared = ({ plane }: Front): object => ({
   spec: {
     gatewayClassName: "mergeway",
+    infrastructure: {
+      parametersRef: { group: "mergeway.dev", kind: "GatewayParameters", name: plane },
+    },
     allowedListeners: { namespaces: { from: "Selector", selector: { matchLabels: TENANT } } },
     listeners: [
       { ...http("guard.example.com"), name: "guard" },
@@ -102,7 +117,7 @@ const shared = {
       },
     ],
   },
-};
+});
 
 const WORLD: readonly object[] = [
   namespace("infra"),
@@ -110,19 +125,24 @@ const WORLD: readonly object[] = [
   namespace("mallory", TENANT),
   keyPair("infra/guard", "guard.example.com"),
   object("mergeway.dev/v1alpha1", "GatewayParameters", "infra/platform", { spec: { replicas: 1 } }),
-  object(GATEWAY_API, "Gateway", "infra/shared", shared),
+  ...FRONTS.flatMap((front) => [
+    object("mergeway.dev/v1alpha1", "GatewayParameters", `infra/${front.plane}`, {
+      spec: { dataPlane: front.plane },
+    }),
+    object(GATEWAY_API, "Gateway", `infra/${front.gateway}`, shared(front)),
+  ]),
   keyPair("alice/jewels", HOST),
+  // Nothing of alice's own refers to it.
+  keyPair("alice/heirloom", "heirloom.example.com"),
   object("v1", "ConfigMap", "alice/jewels", { data: { "ca.crt": selfSigned([HOST]).cert } }),
   ...backend("alice", "vault"),
-  set("alice/crown", [
-    http(HOST),
-    {
-      ...{ name: "tls", port: 443, protocol: "HTTPS", hostname: HOST },
-      tls: { certificateRefs: [{ name: "jewels" }] },
-    },
-  ]),
+  ...FRONTS.map(({ gateway, crown }) => {
+    const place = { name: "tls", port: 443, protocol: "HTTPS", hostname: HOST };
+    const tls = { certificateRefs: [{ name: "jewels" }] };
+    return set(`alice/${crown}`, [http(HOST), { ...place, tls }], gateway);
+  }),
   route("alice/throne", {
-    parentRefs: [{ kind: "ListenerSet", name: "crown" }],
+    parentRefs: FRONTS.map(({ crown }) => ({ kind: "ListenerSet", name: crown })),
     rules: [{ backendRefs: [{ name: "vault", port: 8080 }] }],
   }),
   ...backend("mallory", "den"),
@@ -147,10 +167,10 @@ export async function tenantsUp(name: string): Promise<Bed> {
   await ok(bed.kubectl(["rollout", "status", "-n", SYSTEM, "deploy/mergeway", "--timeout=180s"]));
   const list = { apiVersion: "v1", kind: "List", items: WORLD };
   await ok(bed.kubectl(["apply", "-f", "-"], JSON.stringify(list)));
-  const waits = [
-    ["infra", "gateway/shared"],
-    ["alice", "listenerset/crown"],
-  ] as const;
+  const waits = FRONTS.flatMap(({ gateway, crown }) => [
+    ["infra", `gateway/${gateway}`] as const,
+    ["alice", `listenerset/${crown}`] as const,
+  ]);
   for (const [at, what] of waits)
     await ok(bed.kubectl(["wait", "-n", at, "--for=condition=Programmed", what, "--timeout=180s"]));
   for (const [at, what] of [

@@ -1,15 +1,12 @@
-/** The cluster of tenants.ts while mallory is at work, and the words in which the tests speak about it. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { text } from "node:stream/consumers";
+/** The cluster of world.ts while mallory is at work, and the words in which the tests speak about it. */
 import { expect, vi } from "vitest";
-import type { Condition } from "../../src/api/metadata.ts";
-import { ROOT, readText } from "../chart/manifests.ts";
-import { insideEnvironment } from "../cluster/cluster.ts";
-import { inside } from "../cluster/namespace.ts";
-import { type Bed, ok } from "./bed.ts";
-import { type ApiUser, adminToken, Insider } from "./insider.ts";
+import type { Condition } from "../../../src/api/metadata.ts";
+import { readText } from "../../chart/manifests.ts";
+import { type Bed, ok } from "../bed.ts";
+import { type Answer, type ApiUser, adminToken, Insider } from "../insider.ts";
+import { type Load, type RunningLoad, startLoad } from "../running-load.ts";
 import type { Outcome, Try } from "./stream-thief.ts";
-import { GATEWAY_API, HOST, object, SYSTEM, tenantsUp } from "./tenants.ts";
+import { EMBEDDED, FRONTS, type Front, GATEWAY_API, HOST, object, SYSTEM, tenantsUp } from "./world.ts";
 
 export const WAIT: { readonly timeout: number; readonly interval: number } = {
   timeout: 120_000,
@@ -27,7 +24,19 @@ export interface Stored {
   };
 }
 
-type Said = Readonly<Record<string, string>>;
+interface Pod {
+  readonly name: string;
+  readonly uid: string;
+  readonly address: string;
+}
+
+interface Facts {
+  readonly token: string;
+  readonly addresses: ReadonlyMap<Front, string>;
+  readonly controller: string;
+}
+
+export type Said = Readonly<Record<string, string>>;
 
 /** `True/Accepted` for each condition, by type. */
 export function saidIn(conditions: readonly Condition[] = []): Said {
@@ -38,53 +47,49 @@ export class Siege {
   readonly bed: Bed;
   readonly admin: ApiUser;
   readonly mallory: ApiUser;
-  /** Addresses of the Gateway and of the controller's pod. */
-  readonly address: string;
+  /** Of the controller's pod. */
   readonly controller: string;
+  readonly #addresses: ReadonlyMap<Front, string>;
   readonly #insider: Insider;
-  readonly #load: ChildProcess;
-  readonly #loadOutput: Promise<string>;
+  readonly #loads: ReadonlyMap<Front, RunningLoad>;
   #before = "";
 
-  private constructor(
-    bed: Bed,
-    insider: Insider,
-    { token, address, controller }: { token: string; address: string; controller: string },
-  ) {
+  private constructor(bed: Bed, insider: Insider, { token, addresses, controller }: Facts) {
     this.bed = bed;
-    this.address = address;
+    this.#addresses = addresses;
     this.controller = controller;
     this.#insider = insider;
     this.admin = insider.as(adminToken(bed.cluster));
     this.mallory = insider.as(token);
-    const command = [process.execPath, `${ROOT}/test/e2e/load.ts`, `http://${address}/`, HOST, "1800"];
-    const [program, args] = inside(bed.cluster, command);
-    const env = insideEnvironment(bed.cluster);
-    const child = spawn(program, [...args], { env, stdio: ["pipe", "pipe", "inherit"] });
-    this.#load = child;
-    this.#loadOutput = text(child.stdout);
+    this.#loads = new Map([...addresses].map(([front, address]) => [front, startLoad(bed, address, HOST)]));
   }
 
   static async begin(name: string): Promise<Siege> {
     const bed = await tenantsUp(name);
     const insider = new Insider(bed.cluster);
     const get = (...args: readonly string[]): Promise<string> => ok(bed.kubectl(["get", ...args]));
+    const addresses = new Map<Front, string>();
+    for (const front of FRONTS) {
+      const path = "jsonpath={.status.addresses[0].value}";
+      const address = await get("-n", "infra", `gateway/${front.gateway}`, "-o", path);
+      addresses.set(front, address);
+      await vi.waitUntil(
+        async () => (await whoServes(insider, address, HOST).catch(() => "nobody")) === "alice",
+        WAIT,
+      );
+    }
     const facts = {
       token: (await ok(bed.kubectl(["create", "token", "-n", "mallory", "mallory", "--duration=2h"]))).trim(),
-      address: await get("-n", "infra", "gateway/shared", "-o", "jsonpath={.status.addresses[0].value}"),
+      addresses,
       controller: await get("pods", "-n", SYSTEM, "-o", "jsonpath={.items[0].status.podIP}"),
     };
-    await vi.waitUntil(
-      async () => (await whoServes(insider, facts.address, HOST).catch(() => "nobody")) === "alice",
-      WAIT,
-    );
     const siege = new Siege(bed, insider, facts);
     siege.#before = await siege.statusesOfAlice();
     return siege;
   }
 
   async end(): Promise<void> {
-    this.#load.stdin?.end();
+    for (const front of FRONTS) await this.endLoad(front);
     this.#insider.close();
     await this.bed.down();
   }
@@ -95,9 +100,32 @@ export class Siege {
   }
 
   /** What became of alice's requests. */
-  endLoad(): Promise<string> {
-    this.#load.stdin?.end();
-    return this.#loadOutput;
+  async endLoad(front: Front): Promise<Load> {
+    const load = this.#loads.get(front);
+    if (load === undefined) throw new Error(`there is no load of ${front.gateway}`);
+    return load.stop();
+  }
+
+  /** The answer of a Gateway to mallory's own client. */
+  async ask(front: Front, host: string, path = "/"): Promise<Answer> {
+    return this.#insider.request({ url: `http://${this.#addresses.get(front)}${path}`, headers: { host } });
+  }
+
+  /** What only the platform team may write. */
+  async platform(manifest: object): Promise<void> {
+    await ok(this.bed.kubectl(["apply", "-f", "-"], JSON.stringify(manifest)));
+  }
+
+  /** The pod that serves a Gateway. */
+  async podOf(namespace: string, gateway: string): Promise<Pod> {
+    const selector = `gateway.networking.k8s.io/gateway-name=${gateway}`;
+    const { items } = JSON.parse(
+      await this.kubectl("get", "pods", "-n", namespace, "-l", selector, "-o", "json"),
+    ) as { items: readonly { metadata: { name: string; uid: string }; status: { podIP: string } }[] };
+    const [pod, ...others] = items;
+    if (pod === undefined || others.length > 0) throw new Error(`${gateway} has not one pod`);
+    const { name, uid } = pod.metadata;
+    return { name, uid, address: pod.status.podIP };
   }
 
   kubectl(...args: readonly string[]): Promise<string> {
@@ -105,12 +133,12 @@ export class Siege {
   }
 
   /** The tenant whose backend answers for a hostname; the status where none does. */
-  servedBy(host: string = HOST): Promise<string> {
-    return whoServes(this.#insider, this.address, host);
+  servedBy(host: string = HOST, front: Front = EMBEDDED): Promise<string> {
+    return whoServes(this.#insider, this.#addresses.get(front) ?? "", host);
   }
 
   async statusesOfAlice(): Promise<string> {
-    const paths = ["listenersets/crown", "httproutes/throne"];
+    const paths = [...FRONTS.map(({ crown }) => `listenersets/${crown}`), "httproutes/throne"];
     const answers = paths.map((path) => this.admin.get(`/apis/${GATEWAY_API}/namespaces/alice/${path}`));
     const objects = (await Promise.all(answers)).map(({ body }) => JSON.parse(body) as Stored);
     return JSON.stringify(objects.map(({ status }) => status));
@@ -130,6 +158,7 @@ export class Siege {
     return JSON.parse(body) as Stored;
   }
 
+  /** `type=status/reason` of a set's first listener. */
   async listenerOf(name: string): Promise<Said> {
     return saidIn((await this.read(`${OWN}/listenersets/${name}`)).status?.listeners?.[0]?.conditions);
   }
@@ -161,7 +190,8 @@ export class Siege {
 
   /** Mallory may make any token that she likes of accounts in her namespace. */
   async tokenOf(account: string, audience: string, pod?: { name: string; uid: string }): Promise<string> {
-    const bound = pod === undefined ? {} : { boundObjectRef: { apiVersion: "v1", kind: "Pod", ...pod } };
+    const object = pod && { apiVersion: "v1", kind: "Pod", name: pod.name, uid: pod.uid };
+    const bound = object === undefined ? {} : { boundObjectRef: object };
     const request = { spec: { audiences: [audience], expirationSeconds: 600, ...bound } };
     const path = `/api/v1/namespaces/mallory/serviceaccounts/${account}/token`;
     const { status, body } = await this.mallory.create(path, request);
@@ -171,7 +201,7 @@ export class Siege {
 
   /** Lets a pod of mallory's try. */
   async runThief(tries: readonly Try[]): Promise<ReadonlyMap<string, Outcome>> {
-    const source = { "thief.ts": readText("test/e2e/stream-thief.ts") };
+    const source = { "thief.ts": readText("test/e2e/tenants/stream-thief.ts") };
     const configMap = object("v1", "ConfigMap", "mallory/thief", { data: source });
     const core = "/api/v1/namespaces/mallory";
     expect((await this.mallory.create(`${core}/configmaps`, configMap)).status).toBe(201);
