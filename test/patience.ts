@@ -14,3 +14,8 @@ export function patience(usualSeconds: number, everyMs: number): Eventually {
     }
   };
 }
+
+/** Times in Kubernetes have whole seconds: what is made before and after this has different ones. */
+export function nextSecond(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 1_100));
+}

@@ -15,7 +15,9 @@ const [host = "", servername = ""] = process.argv.slice(2);
 // Who issued is told by other means; here it matters only which certificate is met.
 const target = { host, port: 443, servername, rejectUnauthorized: false } as const;
 const PAUSE_MS = 50;
-const end = Date.now() + 60_000;
+const end = Date.now() + 300_000;
+/** How many answers each way of connecting has before it is said that they all work, and after standard input has ended. */
+const ENOUGH = 6;
 let stopped = false;
 process.stdin.on("end", () => {
   stopped = true;
@@ -64,11 +66,19 @@ function overHttp2(seen: Seen): Promise<void> {
   });
 }
 
+const all = [nobody(), nobody(), nobody()] as const;
+const [h1, h2, fresh] = all;
+let isSaid = false;
+
 async function keepBusy(seen: Seen, once: () => Promise<void>): Promise<Seen> {
-  while (!stopped && Date.now() < end) {
+  for (let left = ENOUGH; left > 0 && Date.now() < end; left -= stopped ? 1 : 0) {
     try {
       await once();
       seen.answers++;
+      if (!isSaid && all.every(({ answers }) => answers >= ENOUGH)) {
+        isSaid = true;
+        console.log("busy");
+      }
     } catch (error) {
       seen.failures.push((error as Error).message);
     }
@@ -79,7 +89,6 @@ async function keepBusy(seen: Seen, once: () => Promise<void>): Promise<Seen> {
 
 session.on("error", () => {});
 const kept = new Agent({ keepAlive: true, maxSockets: 1 });
-const [h1, h2, fresh] = [nobody(), nobody(), nobody()];
 await Promise.all([
   keepBusy(h1, () => overHttp1(h1, kept)),
   keepBusy(h2, () => overHttp2(h2)),

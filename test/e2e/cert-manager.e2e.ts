@@ -6,8 +6,7 @@ import { X509Certificate } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
-import { setTimeout as delay } from "node:timers/promises";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseManifests, readText } from "../chart/manifests.ts";
@@ -178,11 +177,13 @@ describe("cert-manager's own controllers, started by a main of ours, without its
     for (const plane of PLANES) {
       await waitFor("listenerset/shop", "Programmed", `team-${plane}`);
       for (const listener of ["shop", "cart"]) {
-        expect(await conditions(plane, listener)).toMatchObject({
-          Accepted: "True Accepted",
-          ResolvedRefs: "True ResolvedRefs",
-          Programmed: "True Programmed",
-        });
+        await eventually(async () =>
+          expect(await conditions(plane, listener)).toMatchObject({
+            Accepted: "True Accepted",
+            ResolvedRefs: "True ResolvedRefs",
+            Programmed: "True Programmed",
+          }),
+        );
       }
       const authority = await secretValue("ca", "tls.crt", "cert-manager");
       for (const hostname of ["shop.example.com", "cart.example.com"]) {
@@ -252,8 +253,8 @@ describe("cert-manager's own controllers, started by a main of ours, without its
       const [program, args] = inside(bed.cluster, client);
       const env = insideEnvironment(bed.cluster);
       const child = spawn(program, args, { env, stdio: ["pipe", "pipe", "inherit"] });
-      const printed = text(child.stdout);
-      await delay(1_000);
+      const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+      expect(await lines.next()).toMatchObject({ value: "busy" });
 
       await renew("shop", team);
       const after = await eventually(async () => {
@@ -264,10 +265,11 @@ describe("cert-manager's own controllers, started by a main of ours, without its
       await eventually(async () =>
         expect(await servedSerial(plane, "shop.example.com")).toBe(after.serialNumber),
       );
-      await delay(1_000);
       child.stdin.end();
 
-      const { h1, h2, fresh } = JSON.parse(await printed) as Readonly<Record<"h1" | "h2" | "fresh", Seen>>;
+      const { h1, h2, fresh } = JSON.parse((await lines.next()).value ?? "") as Readonly<
+        Record<"h1" | "h2" | "fresh", Seen>
+      >;
       for (const kept of [h1, h2]) {
         expect(kept).toMatchObject({ serials: [before.serialNumber], failures: [] });
         expect(kept.answers).toBeGreaterThan(10);

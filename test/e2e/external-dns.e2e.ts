@@ -2,14 +2,17 @@
  * The real external-dns reads what Mergeway writes. docs/guides/external-dns.md has the set-up and the records as tables: the rights and flags are taken from there, and the tables are compared with
  * what external-dns prints. Needs `npm run build`.
  */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseManifests, readText } from "../chart/manifests.ts";
 import { build, builtFile } from "../cluster/build.ts";
+import { nextSecond } from "../patience.ts";
 import { Bed, ok } from "./bed.ts";
 import { installMergeway } from "./installation.ts";
+import { eventually } from "./served-cluster.ts";
 
 const GUIDE = readText("docs/guides/external-dns.md");
 const TUNNEL = "3c0ffee0-0000-4000-8000-000000000001.cfargotunnel.com";
@@ -29,8 +32,7 @@ beforeAll(async () => {
   await ok(bed.kubectl(["apply", "-f", "-"], readText("test/e2e/external-dns.yaml")));
   await nameTheService();
   await settled("team-a", "web", "annotated", "gateway-target", "both-targets", "tunnelled");
-  // Creation times have whole seconds.
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  await nextSecond();
   await ok(bed.kubectl(["apply", "-f", "-"], readText("test/e2e/external-dns-later.yaml")));
   await settled("team-b", "late");
   await Promise.all(["gateways", "team-a", "team-b", "stranger"].map(routesAreSeen));
@@ -192,14 +194,16 @@ test("a holder that goes: the name leads to the next one", async () => {
   const taken = '{.status.listeners[?(@.name=="taken")].conditions[?(@.type=="Programmed")].status}=True';
   const wait = ["-n", "team-b", "wait", `--for=jsonpath=${taken}`, "--timeout=60s"];
   await ok(bed.kubectl([...wait, "listenerset/late", "listenerset/all-taken"]));
-  const { records } = await externalDns();
   const kept = ["both-targets", "gateway-target", "own", "platform", "set-target", "tunnelled"];
   const left = expectedRecords(2).filter((record) => kept.some((name) => record.startsWith(`${name}.`)));
   const won = [`inherited.example.com A ${address}`, "shop.example.com CNAME team-b.example.net"];
-  compare("team-a's set is gone", records, [...left, ...won].sort());
+  await eventually(async () => {
+    const { records } = await externalDns();
+    compare("team-a's set is gone", records, [...left, ...won].sort());
+  });
 });
 
 test("a Gateway that goes takes its records along", async () => {
   await ok(bed.kubectl(["-n", "gateways", "delete", "gateway/by-name", "--wait"]));
-  expect((await externalDns()).records.join("\n")).not.toContain("tunnelled");
+  await eventually(async () => expect((await externalDns()).records.join("\n")).not.toContain("tunnelled"));
 });

@@ -8,6 +8,7 @@ import { hasImage, loadImage } from "../cluster/cluster.ts";
 import { loadSuiteImages } from "../cluster/conformance.ts";
 import { productImage } from "../cluster/product-image.ts";
 import { Bed, ok } from "./bed.ts";
+import { eventually } from "./served-cluster.ts";
 
 const OWN = "mergeway-system";
 const ECHO = "registry.k8s.io/gateway-api/conformance/echo-basic:v0.1.0";
@@ -90,9 +91,12 @@ describe("the guide", () => {
     await ok(bed.kubectl(["apply", "-f", "-"], blocks("First request", "yaml").join("---\n")));
     await ok(bed.kubectl(["apply", "-f", "-"], JSON.stringify(BACKEND)));
     await ok(bed.kubectl(["-n", "team-a", "rollout", "status", "deployment/web", "--timeout=60s"]));
-    const answer = await ok(bed.shell(blockWith("First request", "curl")));
-    expect(answer).toMatch(/^HTTP\/1\.1 200 /m);
-    expect(answer).toContain('"namespace": "team-a"');
+    // A pod that is ready is known to the data plane a moment later.
+    await eventually(async () => {
+      const answer = await ok(bed.shell(blockWith("First request", "curl")));
+      expect(answer).toMatch(/^HTTP\/1\.1 200 /m);
+      expect(answer).toContain('"namespace": "team-a"');
+    });
   });
 
   test("finds what was made under the name that it says", async () => {
@@ -124,10 +128,8 @@ describe("limited to namespaces", () => {
         "--timeout=60s",
       ]),
     );
-    const answer = await ok(
-      bed.shell(blockWith("First request", "curl").replaceAll("a.example.com", "b.example.com")),
-    );
-    expect(answer).toMatch(/^HTTP\/1\.1 200 /m);
+    const ask = blockWith("First request", "curl").replaceAll("a.example.com", "b.example.com");
+    await eventually(async () => expect(await ok(bed.shell(ask))).toMatch(/^HTTP\/1\.1 200 /m));
   });
 
   test("and nothing else", async () => {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CHART } from "../chart/manifests.ts";
 import { expandRights, type PolicyRule, type RightScope, rightsOfRules, rightText } from "../chart/rights.ts";
 import { Bed, ok } from "./bed.ts";
+import { eventually } from "./served-cluster.ts";
 
 const OWN = "mergeway-system";
 const ACCOUNT = `system:serviceaccount:${OWN}:mergeway`;
@@ -72,11 +73,11 @@ describe("a controller of all namespaces", () => {
   beforeAll(() => install());
 
   test("has the rights of the table in its own namespace", async () => {
-    expect(await rightsIn(OWN)).toEqual(expected("cluster", "watched", "own"));
+    await eventually(async () => expect(await rightsIn(OWN)).toEqual(expected("cluster", "watched", "own")));
   });
 
   test("has no rights of its own namespace anywhere else", async () => {
-    expect(await rightsIn("stranger")).toEqual(expected("cluster", "watched"));
+    await eventually(async () => expect(await rightsIn("stranger")).toEqual(expected("cluster", "watched")));
   });
 
   test.each([
@@ -120,16 +121,22 @@ describe("a controller of two namespaces", () => {
 
   test("has the rights of the table in each of them", async () => {
     for (const namespace of ["gateways", "team-a"]) {
-      expect(await rightsIn(namespace)).toEqual(seesNamespaces(expected("cluster", "watched")));
+      await eventually(async () =>
+        expect(await rightsIn(namespace)).toEqual(seesNamespaces(expected("cluster", "watched"))),
+      );
     }
   });
 
   test("has only its own in its own namespace", async () => {
-    expect(await rightsIn(OWN)).toEqual(seesNamespaces(expected("cluster", "own")));
+    await eventually(async () =>
+      expect(await rightsIn(OWN)).toEqual(seesNamespaces(expected("cluster", "own"))),
+    );
   });
 
   test("can do nothing anywhere else", async () => {
-    expect(await rightsIn("stranger")).toEqual(seesNamespaces(expected("cluster")));
+    await eventually(async () =>
+      expect(await rightsIn("stranger")).toEqual(seesNamespaces(expected("cluster"))),
+    );
     for (const verb of ["get", "list", "watch"]) {
       expect(await may(verb, "secrets", "stranger")).toBe("no");
       expect(await may(verb, "secrets", "")).toBe("no");

@@ -2,9 +2,11 @@
  * The experimental XListenerSet (seed 003) in a cluster whose CRD for it comes after the controller has started, and goes again. The CRD is that of v1.4, the last
  * release that has it. Tests stand on one another's world, in their order.
  */
+
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { applyCrds } from "../cluster/conformance.ts";
 import { selfSigned } from "../dataplanes/certificates.ts";
+import { nextSecond } from "../patience.ts";
 import { ok } from "./bed.ts";
 import {
   ACCEPTED,
@@ -180,8 +182,7 @@ describe("conflicts", () => {
   test("with an older ListenerSet: it wins, and the other is not told who it is (Conflict between two ListenerSets)", async () => {
     await cluster.apply(standard);
     await cluster.settled(standard, ({ status }) => expect(said(status)).toEqual(ACCEPTED));
-    // Creation times have whole seconds.
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await nextSecond();
     await cluster.apply(
       experimental,
       httpRoute(
