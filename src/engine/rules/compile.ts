@@ -25,7 +25,7 @@ import type { Finding } from "../findings.ts";
 import { type CompiledRules, type Resolve, Unservable } from "./compiled.ts";
 import { type CompiledFilters, compileFilters, type FilterContext, unsupported } from "./filters.ts";
 import { compileGrpcMatch, compileHttpMatch } from "./matches.ts";
-import { checkedCookie } from "./wire-text.ts";
+import { checkedPersistence } from "./wire-text.ts";
 
 export interface CompileContext {
   readonly features: ReadonlySet<string>;
@@ -175,7 +175,7 @@ function compilePolicies(
   if (rule.timeouts === undefined && rule.retry === undefined && rule.sessionPersistence === undefined) {
     return NO_POLICIES;
   }
-  const unfit = checkedCookie(rule.sessionPersistence?.cookie);
+  const unfit = checkedPersistence(rule.sessionPersistence);
   if (unfit !== undefined) return unfit;
   const requestMs = timerMs(request);
   const backendRequestMs = timerMs(backendRequest);

@@ -106,6 +106,7 @@ const SERVED: readonly Served[] = [
 /** Refused by the API server or by us; either way nobody is served by it. */
 const REFUSED: readonly (readonly [what: string, rule: object])[] = [
   ["a line break in a header", edits("Request", "a\r\nx-injected: yes")],
+  ["letters whose lower bytes break a line, in a header", edits("Request", "\u560d\u560ax-injected: yes")],
   ["a zero in a header", edits("Response", "a\u0000b")],
   ["a line break in a rewritten path", rewriting("/a HTTP/1.1\r\nx-injected: yes\r\n\r\n")],
   ["an expression that is none", matching("/[")],
