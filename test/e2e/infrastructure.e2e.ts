@@ -115,6 +115,32 @@ describe("an autoscaler", () => {
   });
 });
 
+test("what somebody else has given the name is left alone, the Gateway says so, and follows when the name is free", async () => {
+  const own = gateway({ namespace: "infra", name: "late" }, { listeners: [http("web", "late.example.com")] });
+  const theirs = [
+    { ...made("Service", "late-mergeway"), spec: { ports: [{ port: 80 }], selector: { app: "echo" } } },
+    { ...made("ServiceAccount", "late-mergeway"), metadata: { name: "late-mergeway", namespace: "infra" } },
+  ];
+  await cluster.apply(...theirs);
+  const before = await Promise.all(theirs.map((object) => cluster.get(object)));
+  await cluster.apply(own);
+  const { status } = await cluster.settled(own, (stored) =>
+    expect(said(stored.status)["Programmed"]).toBe("False/NameTaken"),
+  );
+  const message = conditionOf(status, "Programmed").message;
+  expect(message).toContain("left alone: ServiceAccount late-mergeway, Service late-mergeway.");
+  expect(status?.addresses ?? []).toEqual([]);
+  await eventually(async () => {
+    const events = ["get", "events", "-n", "infra", "-o", "jsonpath={.items[*].reason}"];
+    expect(await ok(cluster.bed.kubectl(events))).toContain("NameTaken");
+  });
+  expect(await Promise.all(theirs.map((object) => cluster.get(object)))).toEqual(before);
+  expect(await cluster.find(made("Deployment", "late-mergeway"))).toBeUndefined();
+  await cluster.remove(...theirs);
+  await cluster.addressOf(own);
+  await cluster.remove(own);
+});
+
 describe("Gateways that would be called alike", () => {
   const gatewayClass = (name: string): Named =>
     ({
