@@ -51,6 +51,12 @@ class Client {
     this.store.secretChanged(CONFIGURED);
   }
 
+  /** Every one, whatever its name. */
+  secretsChange(): void {
+    this.#secrets++;
+    this.store.secretsChanged("");
+  }
+
   /** Answers for the oldest so many of what was sent, by default for all. */
   async answer(kind: Kind, count: number = this.#sent - this.#answered): Promise<void> {
     for (let index = 0; index < count; index++) this.#say(kind, { nonce: String(++this.#answered) });
@@ -121,6 +127,21 @@ describe("a mark on the stream of an Envoy", () => {
     await client.answer("secret");
     const mark = client.stream.mark();
     expect(mark()).toBe(true);
+  });
+
+  test("nor does a stream that is asked whether it has settled, but for what changes of names that a client has", async () => {
+    const client = new Client();
+    await client.subscribe("listener");
+    await client.answer("listener");
+    await client.subscribe("secret", ["first.example", "second.example"]);
+    expect(client.stream.settled, "one is under way, the other waits").toBe(true);
+    await client.answer("secret");
+    client.secretsChange();
+    expect(client.stream.settled).toBe(false);
+    await client.pumped();
+    expect(client.stream.settled).toBe(false);
+    await client.answer("secret");
+    expect(client.stream.settled).toBe(true);
   });
 
   test("waits for names of the configuration", async () => {

@@ -54,7 +54,7 @@ interface Sent {
   readonly kind: Kind;
   /** Without a version: removed. */
   readonly entries: readonly { readonly name: string; readonly version?: string }[];
-  /** Only of names that clients made up. */
+  /** The first answer for a name that a client made up, and nothing of what anybody configured. */
   readonly isBorrowed: boolean;
 }
 
@@ -87,7 +87,7 @@ export class AdsStream implements StoreWatcher {
     this.#options.store.unwatch(this);
   }
 
-  /** Everything that this client wants has been sent and answered for; names of a client's making do not count, since anybody can ask for more of them. */
+  /** Everything that this client wants has been sent and answered for; first answers for names of a client's making do not count, since anybody can ask for more of them. */
   get settled(): boolean {
     return (
       this.#patience.isEmpty &&
@@ -95,7 +95,7 @@ export class AdsStream implements StoreWatcher {
       this.#unanswered.values().every(({ isBorrowed }) => isBorrowed) &&
       this.#subscriptions
         .values()
-        .every(({ kind, dirty }) => dirty.values().every((name) => this.#isBorrowed(kind, name)))
+        .every(({ kind, dirty }) => dirty.values().every((name) => this.#isUnderWay(kind, name)))
     );
   }
 
@@ -104,8 +104,8 @@ export class AdsStream implements StoreWatcher {
     return Math.max(this.#subscriptions.get("secret")?.names.size ?? 0, this.#borrowed.size);
   }
 
-  #isBorrowed(kind: Kind, name: string): boolean {
-    return kind === "secret" && !this.#options.store.secrets.isConfigured(name);
+  #isUnderWay(kind: Kind, name: string): boolean {
+    return kind === "secret" && this.#borrowed.isUnderWay(name);
   }
 
   /**
@@ -138,7 +138,7 @@ export class AdsStream implements StoreWatcher {
     const unsent = new Map(Array.from(this.#patience.waiting(), (each) => [keyOf(each), each]));
     for (const { kind, dirty } of this.#subscriptions.values()) {
       for (const name of dirty) {
-        if (this.#isBorrowed(kind, name)) continue;
+        if (kind === "secret" && !store.secrets.isConfigured(name)) continue;
         if ((kind === "cluster" || kind === "endpoints") && store.get(kind, name) === undefined) continue;
         unsent.set(keyOf({ kind, name }), { kind, name });
       }
@@ -286,7 +286,7 @@ export class AdsStream implements StoreWatcher {
       (name) => subscription.names.has(name) || subscription.held.has(name),
     );
     this.#unwanted.clear();
-    if (gone.length > 0) this.#send(subscription, [], gone);
+    if (gone.length > 0) this.#send(subscription, [], gone, true);
     for (const name of gone) subscription.forget(name);
   }
 
@@ -304,7 +304,7 @@ export class AdsStream implements StoreWatcher {
       }
       const missing = this.#missing(resource);
       subscription.dirty.delete(name);
-      if (missing === undefined) this.#send(subscription, [resource], []);
+      if (missing === undefined) this.#send(subscription, [resource], [], this.#isUnderWay(kind, name));
       else this.#patience.hold(resource, missing);
     }
   }
@@ -332,16 +332,12 @@ export class AdsStream implements StoreWatcher {
     for (const name of subscription.dirty) {
       if (!this.#mayWrite) return;
       if (this.#options.store.get(kind, name) !== undefined) continue;
-      // Of secrets, those that clients made up go with the next answer of #pumpBorrowed.
-      if (this.#isBorrowed(kind, name)) {
-        this.#borrowed.delete(name);
-        this.#unwanted.add(name);
-        subscription.dirty.delete(name);
-        this.#schedule();
-        continue;
-      }
       subscription.dirty.delete(name);
       if (subscription.held.has(name) || subscription.names.has(name)) this.#send(subscription, [], [name]);
+      // A client that is told that there is no such secret asks again when it needs it.
+      if (kind !== "secret" || this.#options.store.secrets.isConfigured(name)) continue;
+      this.#borrowed.delete(name);
+      subscription.forget(name);
     }
   }
 
@@ -354,7 +350,12 @@ export class AdsStream implements StoreWatcher {
     return [...later].some((each) => (this.#subscriptions.get(each)?.dirty.size ?? 0) > 0);
   }
 
-  #send(subscription: Subscription, resources: readonly Resource[], removed: readonly string[]): void {
+  #send(
+    subscription: Subscription,
+    resources: readonly Resource[],
+    removed: readonly string[],
+    isBorrowed = false,
+  ): void {
     const nonce = String(++this.#nonce);
     for (const { name, version, refreshes } of resources) {
       // Also of a new one: Envoy does not ask for what another of its clusters has already, and would wait for ever.
@@ -367,7 +368,6 @@ export class AdsStream implements StoreWatcher {
     }
     const { kind } = subscription;
     const entries = [...resources, ...removed.map((name) => ({ name }))];
-    const isBorrowed = entries.length > 0 && entries.every(({ name }) => this.#isBorrowed(kind, name));
     this.#unanswered.set(nonce, { kind, entries, isBorrowed });
     this.sent += resources.length;
     const encoded = resources.map((resource) => resource.encoded);

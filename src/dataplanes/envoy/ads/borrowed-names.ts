@@ -6,22 +6,21 @@
  * - how many wait for that: as many as are answered in a second. Whatever is too much is refused at once, again of the owner with the most.
  */
 
-interface OwnNames {
-  /** Each in the order of arrival. */
-  readonly kept: Set<string>;
-  readonly waiting: Set<string>;
-}
-
 /** Answered at once, before the client has said that it has taken one. */
 const WINDOW = 64;
+
+/** By owner, in the order of arrival; nobody has an empty set. */
+type Names = Map<string, Set<string>>;
 
 export class BorrowedNames {
   readonly #capacity: number;
   readonly #perSecond: number;
-  readonly #owners: Map<string, OwnNames> = new Map();
   readonly #ownerOf: Map<string, string> = new Map();
+  readonly #kept: Names = new Map();
+  /** Owners in the order of their turns. */
+  readonly #waiting: Names = new Map();
   readonly #underWay: Set<string> = new Set();
-  #waiting = 0;
+  #waitingCount = 0;
   #tokens: number;
   #refilled: number = performance.now();
 
@@ -37,7 +36,7 @@ export class BorrowedNames {
   }
 
   get hasWaiting(): boolean {
-    return this.#waiting > 0;
+    return this.#waitingCount > 0;
   }
 
   has(name: string): boolean {
@@ -45,7 +44,7 @@ export class BorrowedNames {
   }
 
   isWaiting(name: string): boolean {
-    return this.#of(name)?.waiting.has(name) === true;
+    return this.#waiting.get(this.#ownerOf.get(name) ?? "")?.has(name) === true;
   }
 
   names(): Iterable<string> {
@@ -55,29 +54,34 @@ export class BorrowedNames {
   /** A name that the client has already. */
   keep(name: string, owner: string): void {
     this.delete(name);
-    this.#join(name, owner).kept.add(name);
+    this.#ownerOf.set(name, owner);
+    join(this.#kept, owner, name);
   }
 
   /** A name that has to wait for its turn. Returns what has to be refused for it, if anything: perhaps the name itself. */
   admit(name: string, owner: string): string | undefined {
     this.delete(name);
-    this.#join(name, owner).waiting.add(name);
-    this.#waiting++;
-    if (this.#waiting <= this.#perSecond) return undefined;
-    const refused = [...this.#largest("waiting")].at(-1);
+    this.#ownerOf.set(name, owner);
+    join(this.#waiting, owner, name);
+    this.#waitingCount++;
+    if (this.#waitingCount <= this.#perSecond) return undefined;
+    const refused = [...largest(this.#waiting)].at(-1);
     if (refused !== undefined) this.delete(refused);
     return refused;
   }
 
   delete(name: string): void {
     const owner = this.#ownerOf.get(name);
-    const own = this.#of(name);
-    if (owner === undefined || own === undefined) return;
+    if (owner === undefined) return;
     this.#ownerOf.delete(name);
     this.#underWay.delete(name);
-    own.kept.delete(name);
-    if (own.waiting.delete(name)) this.#waiting--;
-    if (own.kept.size === 0 && own.waiting.size === 0) this.#owners.delete(owner);
+    leave(this.#kept, owner, name);
+    if (leave(this.#waiting, owner, name)) this.#waitingCount--;
+  }
+
+  /** It had its turn, and the client has not answered yet. */
+  isUnderWay(name: string): boolean {
+    return this.#underWay.has(name);
   }
 
   /** The client has taken the name's secret, or refused it. */
@@ -94,22 +98,19 @@ export class BorrowedNames {
     );
     this.#refilled = now;
     const due: string[] = [];
-    const mayGo = (): boolean => this.#tokens >= 1 && this.#underWay.size < WINDOW;
-    while (this.#waiting > 0 && mayGo()) {
-      for (const [owner, own] of [...this.#owners]) {
-        const [name] = own.waiting;
-        if (name === undefined) continue;
-        if (!mayGo()) break;
-        this.#tokens--;
-        own.waiting.delete(name);
-        this.#waiting--;
-        own.kept.add(name);
-        this.#underWay.add(name);
-        due.push(name);
-        // To the end of the queue.
-        this.#owners.delete(owner);
-        this.#owners.set(owner, own);
-      }
+    while (this.#tokens >= 1 && this.#underWay.size < WINDOW) {
+      const [turn] = this.#waiting;
+      if (turn === undefined) break;
+      const [owner, names] = turn;
+      const [name] = names;
+      // The next turn is somebody else's.
+      this.#waiting.delete(owner);
+      this.#waiting.set(owner, names);
+      if (name === undefined) break;
+      this.#tokens--;
+      this.keep(name, owner);
+      this.#underWay.add(name);
+      due.push(name);
     }
     return due;
   }
@@ -117,29 +118,32 @@ export class BorrowedNames {
   /** Lets go of what is too much. */
   takeExcess(): readonly string[] {
     const excess: string[] = [];
-    for (let over = this.#ownerOf.size - this.#waiting - this.#capacity; over > 0; over--) {
-      const [oldest] = this.#largest("kept");
+    for (let over = this.#ownerOf.size - this.#waitingCount - this.#capacity; over > 0; over--) {
+      const [oldest] = largest(this.#kept);
       if (oldest === undefined) break;
       this.delete(oldest);
       excess.push(oldest);
     }
     return excess;
   }
+}
 
-  #of(name: string): OwnNames | undefined {
-    return this.#owners.get(this.#ownerOf.get(name) ?? "");
-  }
+function join(all: Names, owner: string, name: string): void {
+  const names = all.get(owner);
+  if (names === undefined) all.set(owner, new Set([name]));
+  else names.add(name);
+}
 
-  #join(name: string, owner: string): OwnNames {
-    const own = this.#owners.get(owner) ?? { kept: new Set(), waiting: new Set() };
-    this.#owners.set(owner, own);
-    this.#ownerOf.set(name, owner);
-    return own;
-  }
+/** Whether it was there. */
+function leave(all: Names, owner: string, name: string): boolean {
+  const names = all.get(owner);
+  const was = names?.delete(name) === true;
+  if (names?.size === 0) all.delete(owner);
+  return was;
+}
 
-  #largest(which: keyof OwnNames): ReadonlySet<string> {
-    let largest: ReadonlySet<string> = new Set();
-    for (const own of this.#owners.values()) if (own[which].size > largest.size) largest = own[which];
-    return largest;
-  }
+function largest(all: Names): ReadonlySet<string> {
+  let found: ReadonlySet<string> = new Set();
+  for (const names of all.values()) if (names.size > found.size) found = names;
+  return found;
 }
