@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import type { IngressRule } from "../../../src/dataplanes/tunnel/tunnel-configuration.ts";
 import { ROOT } from "../../chart/manifests.ts";
 import type { ImageSpec } from "../../cluster/image.ts";
 import { inside } from "../../cluster/namespace.ts";
@@ -86,9 +87,9 @@ export class Cloudflare {
     await this.#order({ do: "accept", accepting });
   }
 
-  /** A tunnel that somebody has made by hand, with a last rule. */
-  add(name: string, service: string): Promise<string> {
-    return this.#order({ do: "add", name, service }) as Promise<string>;
+  /** A tunnel that somebody has made by hand, with its rules. */
+  add(name: string, ...ingress: readonly IngressRule[]): Promise<string> {
+    return this.#order({ do: "add", name, ingress }) as Promise<string>;
   }
 
   async #order(order: Order): Promise<unknown> {

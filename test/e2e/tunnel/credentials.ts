@@ -78,7 +78,7 @@ export function credentials(scene: () => TunnelScene): void {
 
     test("a tunnel of which there is nothing but the token, configured by somebody else", async () => {
       const given: Place = { namespace: "infra", name: "given" };
-      const id = await scene().cloudflare.add("by hand", "http://127.0.0.1:8080");
+      const id = await scene().cloudflare.add("by hand", { service: "http://127.0.0.1:8080" });
       const token = (await scene().cloudflare.named("by hand"))?.token ?? "";
       const before = (await scene().cloudflare.requests()).length;
       await scene().cluster.apply(
@@ -102,6 +102,24 @@ export function credentials(scene: () => TunnelScene): void {
       expect(asked).toEqual([]);
       await scene().cluster.remove(at(given), set({ namespace: "team-a", name: "given" }));
       expect((await scene().cloudflare.named("by hand"))?.id).toBe(id);
+    });
+
+    test("rules of somebody else in a tunnel's configuration: left alone, and told in an Event of the Gateway", async () => {
+      const crowded: Place = { namespace: "infra", name: "crowded" };
+      const theirs = { hostname: "ssh.example.com", service: "ssh://10.0.0.1:22" };
+      const tunnelId = await scene().cloudflare.add("of others", theirs, { service: "http_status:404" });
+      await scene().cluster.apply(
+        parameters("crowded", scene().byApi("cloudflare", { tunnelId })),
+        shared(crowded, "crowded"),
+      );
+      expect(await scene().programmed(crowded)).toBe(tunnelId);
+      const services = (await scene().cloudflare.named("of others"))?.services;
+      expect(services).toEqual([theirs.service, "http://127.0.0.1:8080"]);
+      await eventually(async () => {
+        const notes = ["get", "events", "--field-selector=reason=ForeignRules", "-o", "jsonpath={..message}"];
+        expect(await ok(scene().cluster.bed.kubectl(["-n", "infra", ...notes]))).toContain(theirs.hostname);
+      });
+      await scene().cluster.remove(at(crowded));
     });
   });
 }

@@ -3,6 +3,7 @@
  * standard input and output, each request with an id that its answer repeats.
  */
 import { createInterface } from "node:readline";
+import type { IngressRule } from "../../../src/dataplanes/tunnel/tunnel-configuration.ts";
 import { ApiDouble, type Fault } from "../../tunnel/api-double.ts";
 import { EdgeDouble, type Visit } from "../../tunnel/edge-double.ts";
 
@@ -36,7 +37,7 @@ export type Order =
   | { readonly do: "fault"; readonly fault?: FaultFor }
   | { readonly do: "faults"; readonly faults: readonly Fault[] }
   | { readonly do: "accept"; readonly accepting: boolean }
-  | { readonly do: "add"; readonly name: string; readonly service: string };
+  | { readonly do: "add"; readonly name: string; readonly ingress: readonly IngressRule[] };
 
 async function main([host = "", port = "0"]: readonly string[]): Promise<void> {
   const api = await ApiDouble.start({ host, port: Number(port) });
@@ -76,7 +77,7 @@ async function obey(api: ApiDouble, edge: EdgeDouble, order: Order): Promise<unk
       if (!order.accepting) for (const { id } of api.tunnels.values()) edge.disconnect(id);
       return undefined;
     case "add":
-      return api.add(order.name, { config: { ingress: [{ service: order.service }] } }).id;
+      return api.add(order.name, { config: { ingress: order.ingress } }).id;
     default:
       throw new Error(`no such order: ${JSON.stringify(order satisfies never)}`);
   }
