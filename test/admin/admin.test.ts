@@ -22,7 +22,7 @@ let running: Running;
 let base: string;
 let httpPort: number;
 
-async function startGateway(after: typeof afterAll | typeof onTestFinished): Promise<void> {
+async function startGateway(after: (clean: () => void | Promise<void>) => void): Promise<void> {
   const [http = 0, https = 0] = await freePorts(2);
   httpPort = http;
   const text = (name: string): string =>
@@ -45,7 +45,11 @@ async function json(
 }
 
 describe("the admin server", () => {
-  beforeAll(() => startGateway(afterAll));
+  const cleanups: (() => void | Promise<void>)[] = [];
+  beforeAll(() => startGateway((clean) => cleanups.unshift(clean)));
+  afterAll(async () => {
+    for (const clean of cleanups) await clean();
+  });
 
   test("tells that it lives and is ready, and lists what there is", async () => {
     expect(await (await fetch(`${base}/healthz`)).text()).toBe("ok\n");
