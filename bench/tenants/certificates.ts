@@ -16,19 +16,16 @@ import { portHttpManager } from "../../src/dataplanes/envoy/compile/http-listene
 import { WITHOUT_NAME } from "../../src/dataplanes/envoy/compile/names.ts";
 import { GatewayConfig } from "../../src/dataplanes/envoy/gateway-config.ts";
 import { downstreamTls, filterChain, tcpListener } from "../../src/dataplanes/envoy/messages/listener.ts";
-import { EnvoyProcess } from "../../src/dataplanes/envoy/process/envoy-process.ts";
 import type { PlanDelta, PortItem } from "../../src/plan/plan.ts";
-import { envoyBinary } from "../../test/dataplanes/envoy-binary.ts";
 import { lastingPort } from "../../test/dataplanes/lasting-port.ts";
 import { makeEngine } from "../engine/engine.ts";
 import { median } from "../median.ts";
-import { DRAIN_SECONDS } from "./layouts.ts";
+import { DRAIN_SECONDS, GATEWAY, startEnvoy } from "./own-envoy.ts";
 import { cpuMilliseconds, residentBytes } from "./process-cost.ts";
 import { machine, megabytes, milliseconds, writeReport } from "./report.ts";
 import { firstRight, Regulars, visit } from "./visitors.ts";
 import { gatewayChange, hostOf, newCertificate, pathOf, tenantChanges } from "./world.ts";
 
-const GATEWAY = "infra/shared";
 const SIZE = Number(process.env["SIZE"] ?? 2_500);
 const FIRST_HANDSHAKES = 200;
 const ADDED = 10;
@@ -172,26 +169,10 @@ async function start(way: Way, plan: PlanDelta): Promise<Side> {
   });
   const serverPath = join(directory, "ads");
   await server.listen({ path: serverPath });
-  const envoy = new EnvoyProcess({
-    binary: envoyBinary(),
-    directory,
-    name: "certificates",
-    gateway: GATEWAY,
-    serverPath,
-    concurrency: 1,
-    drainSeconds: DRAIN_SECONDS,
-    maxConnections: 20_000,
-    extraArguments: [],
-    onLine: () => {},
-    onLog: () => {},
-    onExit: (problem) => {
-      throw new Error(problem);
-    },
-  });
-  if (envoy.pid === undefined) throw new Error("Envoy has not started");
+  const { envoy, pid } = startEnvoy({ name: "certificates", directory, serverPath });
   return {
     port: ports.get(443) ?? 0,
-    pid: envoy.pid,
+    pid,
     holds: async (count) => {
       for (let active = 0; active < count; await sleep(20)) {
         const stats = await envoy.admin("GET", "/stats?filter=on_demand_secret.cert_updated");

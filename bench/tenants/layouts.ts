@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createEnvoyDataPlane } from "../../src/dataplanes/envoy/envoy-data-plane.ts";
-import { EnvoyProcess } from "../../src/dataplanes/envoy/process/envoy-process.ts";
 import type { PlanDelta } from "../../src/plan/plan.ts";
 import { envoyBinary } from "../../test/dataplanes/envoy-binary.ts";
 import { lastingPort } from "../../test/dataplanes/lasting-port.ts";
 import { ChainLayout } from "./chain-layout.ts";
+import { GATEWAY, startEnvoy, supervision } from "./own-envoy.ts";
 import { PlainAds } from "./plain-ads.ts";
 
 export type LayoutName = "Mergeway" | "chain per hostname";
@@ -21,10 +21,6 @@ export interface Layout {
   apply(delta: PlanDelta): void;
   close(): Promise<void>;
 }
-
-const GATEWAY = "infra/shared";
-export const DRAIN_SECONDS = 5;
-const supervision = { concurrency: 1, drainSeconds: DRAIN_SECONDS };
 
 export async function startMergeway(plan: PlanDelta): Promise<Layout> {
   const ports = new Map([
@@ -55,26 +51,11 @@ export async function startChains(plan: PlanDelta): Promise<Layout> {
   await ads.listen(serverPath);
   const layout = new ChainLayout(ads, port);
   layout.apply(plan);
-  const envoy = new EnvoyProcess({
-    binary: envoyBinary(),
-    directory,
-    name: "chains",
-    gateway: GATEWAY,
-    serverPath,
-    ...supervision,
-    maxConnections: 20_000,
-    extraArguments: [],
-    onLine: () => {},
-    onLog: () => {},
-    onExit: (problem) => {
-      throw new Error(problem);
-    },
-  });
-  if (envoy.pid === undefined) throw new Error("Envoy has not started");
+  const { envoy, pid } = startEnvoy({ name: "chains", directory, serverPath });
   return {
     name: "chain per hostname",
     port,
-    pid: envoy.pid,
+    pid,
     apply: (delta) => {
       layout.apply(delta);
       const [refusal] = ads.refusals;
