@@ -4,7 +4,7 @@ import type { MergedState } from "../view/merged-state.ts";
 import type { StateChange } from "../view/state-changes.ts";
 import type { AdminState } from "./admin-state.ts";
 import { METRICS } from "./metric-table.ts";
-import { type CountedRequest, EVERYBODY, RequestTallies } from "./request-tallies.ts";
+import { type CountedRequest, RequestTallies } from "./request-tallies.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -55,7 +55,7 @@ export class Metrics {
   #forgetHostnames(table: RoutingTable): void {
     const current = new Set<string>();
     for (const item of table.items()) {
-      if (item.type === "host" || item.type === "listener") current.add(item.hostname || EVERYBODY);
+      if (item.type === "host" || item.type === "listener") current.add(item.hostname);
     }
     this.#requests.forgetAllBut(current);
   }

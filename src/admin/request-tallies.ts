@@ -13,7 +13,7 @@ export interface CountedRequest {
 
 /** For requests that no listener is for. */
 const NOBODY = "none";
-export const EVERYBODY = "*";
+const EVERYBODY = "*";
 
 const CODES = ["000", "1xx", "2xx", "3xx", "4xx", "5xx"];
 /** Upper bounds, in seconds; what takes longer is counted behind the last. */

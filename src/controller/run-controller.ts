@@ -8,6 +8,7 @@ import { readAuthorities, readKeyPair } from "../certificates/read.ts";
 import { PlanServer } from "../dataplanes/remote/plan-server.ts";
 import { TOKEN_AUDIENCE } from "../dataplanes/remote/protocol.ts";
 import { Engine } from "../engine/engine.ts";
+import { gatewayOfItem } from "../engine/item-ids.ts";
 import type { EngineSettings } from "../engine/settings.ts";
 import { ensureAuthority, tokenFor } from "../infra/authority.ts";
 import { GatewayNames } from "../infra/gateway-names.ts";
@@ -133,7 +134,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
     onPlan: (plan) => {
       tunnels.follow(plan);
       for (const { type, gateway } of plan.upserts) if (type === "gateway") pods.serve(gateway);
-      for (const id of plan.removes) if (id.startsWith("gateway:")) pods.release(id.slice("gateway:".length));
+      for (const id of plan.removes) if (id.startsWith("gateway:")) pods.release(gatewayOfItem(id));
     },
     onVerdicts: (verdicts, since) => writer.judge(verdicts, since),
     timed: (step) => metrics.timed(step),

@@ -25,6 +25,8 @@ export class GatewayPods {
   /** Served Gateways by their label: long names stand there cut. */
   readonly #gateways: Map<string, string> = new Map();
   readonly #slices: Map<Key, SlicePods> = new Map();
+  /** The same by label, so that a change costs what its own Gateway has. */
+  readonly #byLabel: Map<string, Set<Key>> = new Map();
   readonly #told: Map<string, string> = new Map();
 
   constructor(onPods: OnPods) {
@@ -47,17 +49,31 @@ export class GatewayPods {
     const before = this.#slices.get(key);
     const after = slice === undefined ? undefined : podsIn(slice);
     if (before === undefined && after === undefined) return;
-    if (after === undefined) this.#slices.delete(key);
-    else this.#slices.set(key, after);
+    this.#forget(key);
+    if (after !== undefined) this.#keep(key, after);
     for (const label of new Set([before?.label, after?.label])) if (label !== undefined) this.#tell(label);
+  }
+
+  #keep(key: Key, slice: SlicePods): void {
+    const siblings = this.#byLabel.get(slice.label) ?? new Set();
+    this.#byLabel.set(slice.label, siblings.add(key));
+    this.#slices.set(key, slice);
+  }
+
+  #forget(key: Key): void {
+    const label = this.#slices.get(key)?.label ?? "";
+    const siblings = this.#byLabel.get(label);
+    siblings?.delete(key);
+    if (siblings?.size === 0) this.#byLabel.delete(label);
+    this.#slices.delete(key);
   }
 
   #tell(label: string): void {
     const gateway = this.#gateways.get(label);
     if (gateway === undefined) return;
-    const slices = [...this.#slices.values()].filter((each) => each.label === label);
-    const pods = slices.every((each) => each.pods !== undefined)
-      ? united(slices.flatMap((each) => each.pods ?? []))
+    const slices = Array.from(this.#byLabel.get(label) ?? [], (key) => this.#slices.get(key));
+    const pods = slices.every((each) => each?.pods !== undefined)
+      ? united(slices.flatMap((each) => each?.pods ?? []))
       : [];
     const text = JSON.stringify(pods);
     if (text === (this.#told.get(label) ?? "[]")) return;
