@@ -22,6 +22,7 @@ describe("the agent of an Envoy", () => {
   let directory: string;
   let plane: PodPlane;
   let at: number;
+  let readinessPort: number;
   let backends: Backends;
   let held: Promise<void>;
   let reached: PromiseWithResolvers<void>;
@@ -33,6 +34,7 @@ describe("the agent of an Envoy", () => {
     held = Promise.resolve();
     reached = Promise.withResolvers();
     at = await lastingPort();
+    readinessPort = await lastingPort();
     plane = makePlane();
   });
 
@@ -48,6 +50,7 @@ describe("the agent of an Envoy", () => {
       gateway,
       pod: "pod-1",
       directory,
+      readinessPort,
       drainSeconds: 20,
       accessLog: false,
       log: () => {},
@@ -91,12 +94,21 @@ describe("the agent of an Envoy", () => {
     });
   }
 
+  /** What the kubelet's probe of the Envoy container gets; 0 where nobody answers. */
+  async function probe(): Promise<number> {
+    return await ask(readinessPort, { host: "kubelet.test", path: "/readyz" }).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  }
+
   test("gives Envoy nothing before there is a plan, and is ready when it serves", async () => {
     startEnvoy();
     await serveOne();
     // Envoy has asked by now if it could.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect(plane.isReady).toBe(false);
+    expect(await probe()).not.toBe(200);
     await expect(ask(at, { host: "a.example" })).rejects.toThrow();
     plane.begin();
     await expect.poll(() => plane.isReady, WAIT).toBe(true);
@@ -120,6 +132,44 @@ describe("the agent of an Envoy", () => {
     plane.begin();
     await expect.poll(() => plane.isReady, WAIT).toBe(true);
     expect((await ask(at, { host: "a.example" })).status).toBe(200);
+  });
+
+  test("Envoy's own readiness outlives the agent, and begins anew with another Envoy", async () => {
+    const first = startEnvoy();
+    await serveOne();
+    plane.begin();
+    await expect.poll(probe, WAIT).toBe(200);
+    await plane.close();
+    expect(await probe()).toBe(200);
+    expect((await ask(at, { host: "a.example" })).status).toBe(200);
+    await end(first);
+    startEnvoy();
+    // Without an agent the next Envoy has nothing to serve.
+    await expect.poll(probe, WAIT).not.toBe(200);
+    plane = makePlane();
+    await serveOne();
+    plane.begin();
+    await expect.poll(probe, WAIT).toBe(200);
+  });
+
+  test("a stream that breaks and comes again does not make Envoy unready", async () => {
+    startEnvoy();
+    await serveOne();
+    plane.begin();
+    await expect.poll(probe, WAIT).toBe(200);
+    await plane.close();
+    plane = makePlane();
+    await serveOne();
+    const answers = new Set<number>();
+    // The new agent holds its plan back for a while, as one that is still loading does.
+    for (let count = 0; count < 10; count++) {
+      answers.add(await probe());
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    plane.begin();
+    await expect.poll(() => plane.isReady, WAIT).toBe(true);
+    answers.add(await probe());
+    expect([...answers]).toEqual([200]);
   });
 
   test("tells Envoy where spans go", async () => {
@@ -159,6 +209,7 @@ describe("the agent of an Envoy", () => {
       isDrained = true;
     });
     expect(plane.isReady).toBe(false);
+    await expect.poll(probe, WAIT).not.toBe(200);
     await new Promise((resolve) => setTimeout(resolve, 4_000));
     expect(isDrained).toBe(false);
     hold.resolve();
@@ -167,6 +218,7 @@ describe("the agent of an Envoy", () => {
     await end(first);
     startEnvoy();
     await expect.poll(() => plane.isReady, WAIT).toBe(true);
+    expect(await probe()).toBe(200);
   }, 30_000);
 });
 

@@ -55,6 +55,17 @@ describe("the pod of Envoy", () => {
     expect(shared(agent)).toEqual(shared(only(containers)));
   });
 
+  test("is ready as Envoy answers, whatever the agent is doing", () => {
+    const { initContainers, containers } = podOf({});
+    expect(only(initContainers)).not.toHaveProperty("readinessProbe");
+    const probed = only(containers);
+    const told = only(initContainers).env?.find(({ name }) => name === "MERGEWAY_READINESS_PORT")?.value;
+    expect(probed).toMatchObject({
+      readinessProbe: { httpGet: { port: "readiness" } },
+      ports: [{ name: "readiness", containerPort: Number(told) }],
+    });
+  });
+
   test("asks the agent to drain with the token that the agent knows, another for each Gateway", () => {
     const { initContainers, containers } = podOf({}, { drainToken: (uid) => `for ${uid}` });
     const token = `for ${fullGateway.request.gateway.metadata.uid}`;

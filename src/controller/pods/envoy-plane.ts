@@ -16,6 +16,8 @@ export interface EnvoyPodOptions {
   readonly pod: string;
   /** Shared with Envoy. */
   readonly directory: string;
+  /** Where Envoy answers readiness probes. */
+  readonly readinessPort: number;
   readonly drainSeconds: number;
   readonly accessLog: boolean;
   readonly tracing?: TracingOptions | undefined;
@@ -31,19 +33,21 @@ export function envoyPodPlane(options: EnvoyPodOptions): PodPlane {
   const { directory, gateway, pod, log } = options;
   const server = { path: join(directory, "ads") };
   const adminPath = join(directory, "admin");
+  const address = hasIpv6() ? "::" : "0.0.0.0";
   const config = bootstrap({
     node: { id: pod, cluster: gateway },
     server,
     admin: { path: adminPath },
     maxConnections: MAX_CONNECTIONS,
     spansTo: options.tracing?.endpoint,
+    readiness: { address, port: options.readinessPort },
   });
   writeFileSync(join(directory, "bootstrap.json"), JSON.stringify(config), { mode: 0o600 });
   // Left by an agent that was killed.
   rmSync(server.path, { force: true });
   const plan = Promise.withResolvers<void>();
   const dataPlane = createEnvoyDataPlane({
-    bind: { address: hasIpv6() ? "::" : "0.0.0.0" },
+    bind: { address },
     // Whoever reaches the socket shares the pod's volume.
     serve: { listen: server, gatewayOf: () => gateway, after: plan.promise, isLocal: true },
     accessLog: options.accessLog,
@@ -62,6 +66,7 @@ export function envoyPodPlane(options: EnvoyPodOptions): PodPlane {
     drain() {
       drained ??= (async () => {
         log("info", "leaving: no new connections are expected, those in flight may finish");
+        await serving.leave();
         await pause(LEAVE_MS);
         const graceMs = Math.max(0, options.drainSeconds * 1000 - LEAVE_MS);
         await admin.drain({ graceMs, idleMs: IDLE_MS, isGone: () => dataPlane.replicas.length === 0 });
@@ -81,13 +86,18 @@ export function envoyPodPlane(options: EnvoyPodOptions): PodPlane {
   };
 }
 
-/** Which Envoys have all that they were given at first, and threads that serve. What comes later must not take a pod out of its Services. */
+/**
+ * Which Envoys have all of their first configuration, and threads that serve. Each is told once that it
+ * is ready. Neither later configuration nor a lost stream makes it unready: it goes on serving.
+ */
 class ServingReplicas {
   readonly #replicas: () => readonly Replica[];
   readonly #admin: EnvoyAdmin;
   readonly #timer: NodeJS.Timeout;
   #serving: ReadonlySet<Replica> = new Set();
-  #onNext: { readonly past: ReadonlySet<Replica>; readonly call: () => void } | undefined;
+  #leaving: ReadonlySet<Replica> = new Set();
+  #onNext: (() => void) | undefined;
+  #isLooking = false;
 
   constructor(replicas: () => readonly Replica[], admin: EnvoyAdmin) {
     this.#replicas = replicas;
@@ -99,8 +109,15 @@ class ServingReplicas {
     return this.#replicas().some((replica) => this.#serving.has(replica));
   }
 
+  /** The Envoys that are there now get no new clients any more. */
+  async leave(): Promise<void> {
+    this.#leaving = new Set(this.#replicas());
+    await this.#admin.setReady(false);
+  }
+
+  /** Called when an Envoy serves that was not there when the others were told to leave. */
   onNext(call: () => void): void {
-    this.#onNext = { past: new Set(this.#replicas()), call };
+    this.#onNext = call;
   }
 
   close(): void {
@@ -108,15 +125,23 @@ class ServingReplicas {
   }
 
   async #look(): Promise<void> {
-    const replicas = this.#replicas();
-    const settled = replicas.filter((each) => this.#serving.has(each) || each.stream.settled);
-    const isNew = settled.some((each) => !this.#serving.has(each));
-    if (isNew && !(await this.#admin.isLive())) return;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      await this.#welcome();
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  async #welcome(): Promise<void> {
+    const settled = this.#replicas().filter((each) => this.#serving.has(each) || each.stream.settled);
+    const fresh = settled.filter((each) => !this.#serving.has(each) && !this.#leaving.has(each));
+    if (fresh.length > 0 && !((await this.#admin.isLive()) && (await this.#admin.setReady(true)))) return;
     this.#serving = new Set(settled);
-    const next = this.#onNext;
-    if (next === undefined || !settled.some((each) => !next.past.has(each))) return;
+    if (fresh.length === 0) return;
+    this.#onNext?.();
     this.#onNext = undefined;
-    next.call();
   }
 }
 

@@ -1,5 +1,5 @@
 /** One container: our own program serves. */
-import { PLAN_MOUNTS, type PodForm, planContainer, planVolumes } from "./pod.ts";
+import { PLAN_MOUNTS, type PodForm, planContainer, planVolumes, readinessProbe } from "./pod.ts";
 
 export const embeddedPod: PodForm = {
   services: "addressed",
@@ -11,6 +11,7 @@ export const embeddedPod: PodForm = {
           MERGEWAY_DATA_PLANE: "embedded",
           MERGEWAY_WORKERS: String(request.parameters.workers ?? 0),
         }),
+        readinessProbe: readinessProbe("admin"),
         resources: request.parameters.resources ?? { requests: { cpu: "50m", memory: "96Mi" } },
         volumeMounts: PLAN_MOUNTS,
       },

@@ -13,11 +13,14 @@ import {
   planContainer,
   planVolumes,
   RESTRICTED_CONTAINER,
+  readinessProbe,
 } from "./pod.ts";
 
 /** What agent and Envoy share: bootstrap and sockets. */
 const SHARED = "/var/run/mergeway/envoy";
 const SHARED_MOUNT = { name: "envoy", mountPath: SHARED };
+/** Where Envoy itself answers readiness probes. The agent has none: a pod serves without it. */
+const READINESS_PORT = 19902;
 
 export const envoyPod: PodForm = {
   services: "addressed",
@@ -41,6 +44,7 @@ function agent(request: InfrastructureRequest, context: DataPlaneContext): Conta
     ...planContainer(request, context, {
       MERGEWAY_DATA_PLANE: "envoy",
       MERGEWAY_ENVOY_DIR: SHARED,
+      MERGEWAY_READINESS_PORT: String(READINESS_PORT),
       MERGEWAY_DRAIN_TOKEN: context.drainToken(gateway.metadata.uid ?? ""),
       ...(tracing === undefined
         ? {}
@@ -83,6 +87,8 @@ function envoy(request: InfrastructureRequest, context: DataPlaneContext): Conta
         },
       },
     },
+    ports: [{ name: "readiness", containerPort: READINESS_PORT, protocol: "TCP" }],
+    readinessProbe: readinessProbe("readiness"),
     resources: parameters.resources ?? { requests: { cpu: "50m", memory: "96Mi" } },
     securityContext: RESTRICTED_CONTAINER,
     volumeMounts: [SHARED_MOUNT, { name: "tmp", mountPath: "/tmp" }],

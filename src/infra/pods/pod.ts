@@ -20,6 +20,18 @@ export interface PodForm {
 /** Ports of the pod itself, outside of anything that a listener may use by accident: probes and draining. */
 export const ADMIN_PORT = 19901;
 
+/**
+ * Readiness decides whether clients are sent to a pod: whoever serves them answers it. Patient, since
+ * all pods of a Gateway work on the same change at the same time: a busy pod that leaves its Services
+ * sends its clients to others that are as busy, or to nobody.
+ */
+export function readinessProbe(port: string): Readonly<Record<string, unknown>> {
+  return { httpGet: { path: "/readyz", port }, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 3 };
+}
+
+/** Only for what hangs for good: a process that is merely slow would be slower after a restart. */
+const LIVENESS = { periodSeconds: 30, timeoutSeconds: 30, failureThreshold: 10 } as const;
+
 export const RESTRICTED_CONTAINER = {
   allowPrivilegeEscalation: false,
   capabilities: { drop: ["ALL"] },
@@ -62,13 +74,7 @@ export function planContainer(
       { name: "MERGEWAY_POD", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
     ],
     ports: [{ name: "admin", containerPort: ADMIN_PORT, protocol: "TCP" }],
-    readinessProbe: { httpGet: { path: "/readyz", port: "admin" }, periodSeconds: 2, failureThreshold: 2 },
-    livenessProbe: {
-      httpGet: { path: "/healthz", port: "admin" },
-      periodSeconds: 10,
-      failureThreshold: 3,
-      initialDelaySeconds: 5,
-    },
+    livenessProbe: { httpGet: { path: "/healthz", port: "admin" }, ...LIVENESS },
     securityContext: RESTRICTED_CONTAINER,
   };
 }

@@ -11,6 +11,7 @@ import {
   planContainer,
   planVolumes,
   RESTRICTED_CONTAINER,
+  readinessProbe,
 } from "./pod.ts";
 
 /** On the pod's loopback: where the tunnel leads. The next one is for gRPC. */
@@ -40,6 +41,7 @@ function proxy(request: InfrastructureRequest, context: DataPlaneContext): Conta
       MERGEWAY_TUNNEL_PORT: String(TUNNEL_PORT),
       MERGEWAY_CONNECTOR_PORT: String(CONNECTOR_PORT),
     }),
+    readinessProbe: readinessProbe("admin"),
     resources: resources ?? { requests: { cpu: "50m", memory: "96Mi" } },
     volumeMounts: PLAN_MOUNTS,
   };

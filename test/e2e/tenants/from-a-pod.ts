@@ -80,7 +80,9 @@ export function fromAPod(siege: () => Siege): void {
     });
 
     test.each(FRONTS)("a pod of $plane has no other port open", ({ plane }) => {
-      expect(JSON.parse(outcomes.get(`ports of ${plane}`)?.body ?? "")).toEqual([80, 443, 19901]);
+      expect(JSON.parse(outcomes.get(`ports of ${plane}`)?.body ?? "")).toEqual(
+        plane === "envoy" ? [80, 443, 19901, 19902] : [80, 443, 19901],
+      );
     });
   });
 }
@@ -119,7 +121,11 @@ async function triesForPorts(siege: Siege): Promise<readonly Try[]> {
     FRONTS.map(async ({ plane, gateway }) => {
       const { address } = await siege.podOf("infra", gateway);
       const paths = ["/", "/plan", "/config", "/metrics", "/config_dump", "/certs", "/clusters", "/stats"];
-      return [...at(address, 19901, paths, ` of ${plane}`), { name: `ports of ${plane}`, ports: address }];
+      const probed = plane === "envoy" ? [19901, 19902] : [19901];
+      return [
+        ...probed.flatMap((port) => at(address, port, paths, ` of ${plane}`)),
+        { name: `ports of ${plane}`, ports: address },
+      ];
     }),
   );
   return [

@@ -1,5 +1,7 @@
 /** What an Envoy must know before it can ask: who it is and whom to ask. */
 
+import { type ReadinessAddress, readinessListener } from "./readiness-listener.ts";
+
 export interface BootstrapOptions {
   readonly node: { readonly id: string; readonly cluster: string };
   /** The socket of the server. */
@@ -8,6 +10,8 @@ export interface BootstrapOptions {
   readonly maxConnections: number;
   /** `host:port` of a collector that speaks OTLP over gRPC. */
   readonly spansTo?: string | undefined;
+  /** Where Envoy itself answers readiness probes (readiness-listener.ts); nowhere if absent. */
+  readonly readiness?: ReadinessAddress | undefined;
 }
 
 /** Where spans go: a cluster of the bootstrap, which is there before any listener names it. */
@@ -48,10 +52,16 @@ const http2 = {
 };
 
 export function bootstrap(options: BootstrapOptions): object {
-  const { node, server, admin, maxConnections, spansTo } = options;
+  const { node, server, admin, maxConnections, spansTo, readiness } = options;
   return {
     node,
-    layered_runtime: { layers: [{ name: "mergeway", static_layer: runtime }] },
+    layered_runtime: {
+      // The second layer is what can be changed over the admin socket.
+      layers: [
+        { name: "mergeway", static_layer: runtime },
+        { name: "admin", admin_layer: {} },
+      ],
+    },
     admin: { address: { pipe: { path: admin.path } } },
     dynamic_resources: {
       ads_config: {
@@ -64,6 +74,7 @@ export function bootstrap(options: BootstrapOptions): object {
       lds_config: ads,
     },
     static_resources: {
+      ...(readiness === undefined ? {} : { listeners: [readinessListener(readiness)] }),
       clusters: [
         {
           name: "mergeway",

@@ -1,6 +1,7 @@
 /** What an Envoy is asked and told over its admin socket, which only this pod or this user can reach. */
 
 import { request } from "node:http";
+import { READINESS_KEY } from "./readiness-listener.ts";
 
 export interface DrainLimits {
   readonly graceMs: number;
@@ -35,6 +36,12 @@ export class EnvoyAdmin {
   /** It has everything that it waited for, and its threads serve. */
   async isLive(): Promise<boolean> {
     return (await this.ask("GET", "/ready").catch(() => "")).startsWith("LIVE");
+  }
+
+  /** What Envoy answers to readiness probes from now on. False if it could not be told. */
+  async setReady(isReady: boolean): Promise<boolean> {
+    const path = `/runtime_modify?${READINESS_KEY}=${isReady ? 100 : 0}`;
+    return (await this.ask("POST", path).catch(() => "")).startsWith("OK");
   }
 
   /** Returns when nothing is under way any more, or when the limits say so. */
