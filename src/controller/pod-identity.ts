@@ -34,7 +34,9 @@ export class PodIdentity {
   }
 
   async mayServe(token: string, { gateway, pod }: PodClaim): Promise<boolean> {
-    const [namespace = "", name = ""] = gateway.split("/");
+    const [namespace = "", name = "", ...rest] = gateway.split("/");
+    // Replicas, lag and metrics are kept by this name: one Gateway must not have many.
+    if (rest.length > 0) return false;
     const found = this.#find(keyFor("Gateway", namespace, name)) as Gateway | undefined;
     if (found === undefined) return false;
     const account = `system:serviceaccount:${namespace}:${infrastructureName(found)}`;

@@ -70,4 +70,13 @@ describe("a pod", () => {
     expect(await own.mayServe(tokenOf(ACCOUNT), { ...CLAIM, gateway: "infra/other" })).toBe(false);
     expect(reviews).toEqual([]);
   });
+
+  test.each(["infra/shared/", "infra/shared/more", "/infra/shared", "infra", ""])(
+    "cannot register as %j, a name that is not exactly its Gateway's",
+    async (gateway) => {
+      const { identity: own, reviews } = identity(GOOD);
+      expect(await own.mayServe(tokenOf(ACCOUNT), { ...CLAIM, gateway })).toBe(false);
+      expect(reviews).toEqual([]);
+    },
+  );
 });

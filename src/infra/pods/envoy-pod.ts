@@ -21,6 +21,12 @@ const SHARED = "/var/run/mergeway/envoy";
 const SHARED_MOUNT = { name: "envoy", mountPath: SHARED };
 /** Where Envoy itself answers readiness probes. The agent has none: a pod serves without it. */
 const READINESS_PORT = 19902;
+/**
+ * The agent keeps one plan for long and makes garbage only with changes. Left alone, V8's young
+ * generation and malloc's arenas grow with the first load and never shrink: 340 MB instead of 185 MB at
+ * 2,500 tenants.
+ */
+const AGENT_MEMORY = { NODE_OPTIONS: "--max-semi-space-size=2", MALLOC_ARENA_MAX: "1" } as const;
 
 export const envoyPod: PodForm = {
   services: "addressed",
@@ -42,6 +48,7 @@ function agent(request: InfrastructureRequest, context: DataPlaneContext): Conta
   return {
     name: "agent",
     ...planContainer(request, context, {
+      ...AGENT_MEMORY,
       MERGEWAY_DATA_PLANE: "envoy",
       MERGEWAY_ENVOY_DIR: SHARED,
       MERGEWAY_READINESS_PORT: String(READINESS_PORT),
@@ -56,7 +63,7 @@ function agent(request: InfrastructureRequest, context: DataPlaneContext): Conta
     restartPolicy: "Always",
     // Envoy starts when there is something to serve. A controller may be away for long.
     startupProbe: { httpGet: { path: "/startz", port: "admin" }, periodSeconds: 1, failureThreshold: 3600 },
-    resources: parameters.envoy?.agentResources ?? { requests: { cpu: "20m", memory: "96Mi" } },
+    resources: parameters.envoy?.agentResources ?? { requests: { cpu: "50m", memory: "128Mi" } },
     volumeMounts: [...PLAN_MOUNTS, SHARED_MOUNT],
   };
 }
@@ -89,7 +96,7 @@ function envoy(request: InfrastructureRequest, context: DataPlaneContext): Conta
     },
     ports: [{ name: "readiness", containerPort: READINESS_PORT, protocol: "TCP" }],
     readinessProbe: readinessProbe("readiness"),
-    resources: parameters.resources ?? { requests: { cpu: "50m", memory: "96Mi" } },
+    resources: parameters.resources ?? { requests: { cpu: "100m", memory: "128Mi" } },
     securityContext: RESTRICTED_CONTAINER,
     volumeMounts: [SHARED_MOUNT, { name: "tmp", mountPath: "/tmp" }],
   };

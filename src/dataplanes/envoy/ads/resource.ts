@@ -54,6 +54,16 @@ export function resource(
   relations: Partial<Pick<Resource, "needs" | "refreshes">> = {},
 ): Resource {
   const version = createHash("sha256").update(content).digest("base64url").slice(0, 16);
-  const encoded = resourceMessage(name, version, any(types[kind], content));
+  const encoded = unpooled(resourceMessage(name, version, any(types[kind], content)));
   return { kind, name, version, encoded, needs: [], ...relations };
+}
+
+/**
+ * Small buffers are slices of pools of 64 KiB, and one slice that is kept keeps its whole pool: at 2,500
+ * tenants 113 MB for 9 MB of resources. What is kept gets memory of its own.
+ */
+function unpooled(bytes: Message): Message {
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  own.set(bytes);
+  return own;
 }
