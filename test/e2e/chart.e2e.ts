@@ -27,6 +27,7 @@ const EVERYTHING = [
   "--set=gateway.create=true,networkPolicy.enabled=true,autoscaling.enabled=true,commonLabels.team=platform",
   "--set=gatewayClass.parameters.replicas=2,global.imageRegistry=registry.test,global.imagePullSecrets={pull}",
   "--set=networkPolicy.metricsFrom[0].namespaceSelector.matchLabels.name=monitoring",
+  "--set=networkPolicy.dataPlane.enabled=true",
 ] as const;
 
 describe("helm", () => {
@@ -37,6 +38,26 @@ describe("helm", () => {
 
   test("renders install.yaml as it is", async () => {
     expect(await renderInstall()).toBe(readText("install.yaml"));
+  });
+
+  test("confines the pods of Gateways to pods, DNS and named peers, in each namespace that is named", async () => {
+    const rendered = await render(
+      "--set=networkPolicy.dataPlane.enabled=true,networkPolicy.dataPlane.namespaces={edge,infra}",
+      "--set=networkPolicy.dataPlane.to[0].ipBlock.cidr=192.0.2.0/24",
+    );
+    const policies = rendered.filter(({ kind }) => kind === "NetworkPolicy");
+    expect(policies.map(({ metadata }) => metadata.namespace)).toEqual(["edge", "infra"]);
+    for (const policy of policies)
+      expect(policy).toMatchObject({
+        spec: {
+          policyTypes: ["Egress"],
+          egress: [
+            { ports: [{ port: 53 }, { port: 53 }] },
+            { to: [{ namespaceSelector: {} }] },
+            { to: [{ ipBlock: { cidr: "192.0.2.0/24" } }] },
+          ],
+        },
+      });
   });
 
   test.each([
