@@ -4,7 +4,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 import type { Standing } from "../dataplanes/remote/confirmations.ts";
 import type { ReplicaLag } from "../dataplanes/remote/replica.ts";
 import type { KubernetesObserver } from "../kubernetes/observer.ts";
-import type { StatusObserver } from "../status/kubernetes/writer.ts";
+import type { StatusObserver } from "../status/kubernetes/writer-options.ts";
 import { CONTROLLER_METRICS, type ControllerMetricName } from "./metric-table.ts";
 
 const STEP_BUCKETS = [0.0001, 0.001, 0.01, 0.1, 1, 10];

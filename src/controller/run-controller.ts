@@ -22,7 +22,8 @@ import { KubernetesSource } from "../sources/kubernetes/source.ts";
 import { announcer } from "../status/kubernetes/announcements.ts";
 import { EventRecorder } from "../status/kubernetes/events.ts";
 import type { InstalledApi } from "../status/kubernetes/gateway-class.ts";
-import { type StatusObserver, StatusWriter } from "../status/kubernetes/writer.ts";
+import { StatusWriter } from "../status/kubernetes/writer.ts";
+import type { StatusObserver } from "../status/kubernetes/writer-options.ts";
 import { AuthoritySecret } from "./authority-secret.ts";
 import { ClusterInfrastructure } from "./cluster-infrastructure.ts";
 import { DATA_PLANES, DATA_PLANES_WITH_TUNNEL, featuresOfPlane } from "./data-planes.ts";
@@ -123,7 +124,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
       return new Set(supportedFeatures(dataPlanes[chosen] ?? features, chosen));
     },
     installed: () => state.installed,
-    ...announcer(recorder, (key) => writer.held(key)),
+    ...announcer(recorder, (key) => writer.live(key)),
     observer,
   });
   const tunnels = makeTunnels(options, client, {
@@ -178,7 +179,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
     ...(options.watchNamespaces.length === 0 ? {} : { namespaces: options.watchNamespaces }),
     onInstallation: (installation) => {
       state.installed = installation;
-      writer.reconsiderClasses();
+      writer.reconsiderInstallation();
     },
     observer,
   });

@@ -122,7 +122,7 @@ function attached(owner: Owner, { key, dataPlane }: GatewayState): Attachment {
   return { owner, gateway: key, ...(dataPlane === undefined ? {} : { dataPlane }) };
 }
 
-const PARENT_NOT_ACCEPTED: Finding = {
+export const PARENT_NOT_ACCEPTED: Finding = {
   reason: "ParentNotAccepted",
   message: "the parent Gateway is not accepted",
 };

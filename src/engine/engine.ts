@@ -104,7 +104,7 @@ export class Engine {
     const judged = deriveListenerVerdicts(graph, inputs, { merged, compiled }, settings);
     const verdicts = graph.union<ObjectVerdict>("verdicts", [
       deriveClassVerdicts(graph, inputs, settings),
-      deriveOwnerVerdicts(graph, { inputs, attachments, judged, states, references }),
+      deriveOwnerVerdicts(graph, { inputs, attachments, merged, judged, states, references }),
       deriveRouteVerdicts(graph, inputs, routes, compiled),
       derivePolicyVerdicts(graph, inputs, policies, plan.backends),
     ]);

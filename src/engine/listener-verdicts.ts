@@ -5,6 +5,7 @@
  *   ResolvedRefs  its certificates, kinds and CA references resolve
  *   Programmed    the data plane has said so
  */
+import type { Key } from "../api/key.ts";
 import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Index } from "../graph/index-collection.ts";
@@ -20,6 +21,8 @@ import type { ListenerVerdict } from "./verdicts.ts";
 
 export interface JudgedListener {
   readonly verdict: ListenerVerdict;
+  /** The Gateway that it merges into. */
+  readonly gateway: Key;
   /** False makes its owner ListenersNotValid. */
   readonly accepted: boolean;
   readonly programmed: boolean;
@@ -49,6 +52,7 @@ export function deriveListenerVerdicts(
           conditions,
           ...(listener.heldBy === undefined ? {} : { heldBy: listener.heldBy }),
         },
+        gateway: listener.gateway,
         accepted: isTrue(conditions, "Accepted"),
         programmed: isTrue(conditions, "Programmed"),
       };
@@ -58,6 +62,11 @@ export function deriveListenerVerdicts(
 
 export function isTrue(conditions: readonly Verdict[], type: string): boolean {
   return conditions.some((condition) => condition.type === type && condition.status === "True");
+}
+
+/** Why it is (not) programmed. */
+export function programmedReason({ verdict }: JudgedListener): string | undefined {
+  return verdict.conditions.find(({ type }) => type === "Programmed")?.reason;
 }
 
 /** Routes with Accepted=True at each listener, whatever the listener's own state (ListenerStatus.attachedRoutes). */

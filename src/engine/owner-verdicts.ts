@@ -3,6 +3,8 @@
  *   a set       Accepted when its Gateway takes it and at least one entry is valid (seed 000, "ListenerSet Conditions"); it speaks of its own entries only
  *   a Gateway   speaks of its own listeners and of its children's, never of its sets' (seed 000, "Gateway Conditions"; seed 001, "Gateway Conditions")
  *   a child     speaks of its own listeners, within what its parent allows
+ * A Gateway and what is attached to it never contradict each other: one valid listener anywhere in the
+ * merged list makes the Gateway accepted; with none, all of them say that it is not (`acceptance.ts`).
  */
 import type { Gateway } from "../api/gateway.ts";
 import type { Key } from "../api/key.ts";
@@ -10,13 +12,15 @@ import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Index } from "../graph/index-collection.ts";
 import type { Lookup } from "../graph/lookup.ts";
-import type { Attachment } from "./attachment.ts";
+import { type Acceptance, deriveAcceptance, isRejected } from "./acceptance.ts";
+import { type Attachment, PARENT_NOT_ACCEPTED } from "./attachment.ts";
 import { type Finding, fails, holds, type Verdict } from "./findings.ts";
 import type { GatewayReferences } from "./gateway-references.ts";
 import type { GatewayState } from "./gateways.ts";
 import type { InfrastructureFact, Inputs } from "./inputs.ts";
-import { isTrue, type JudgedListener } from "./listener-verdicts.ts";
+import { isTrue, type JudgedListener, programmedReason } from "./listener-verdicts.ts";
 import { listenerKey } from "./listeners.ts";
+import type { MergedListener } from "./merge.ts";
 import type { Owner } from "./owners.ts";
 import { withReplicas } from "./replica-lag.ts";
 import type { OwnerVerdict } from "./verdicts.ts";
@@ -24,13 +28,18 @@ import type { OwnerVerdict } from "./verdicts.ts";
 export interface OwnerSources {
   readonly inputs: Inputs;
   readonly attachments: Source<Attachment>;
+  readonly merged: Source<MergedListener>;
   readonly judged: Source<JudgedListener>;
   readonly states: Source<GatewayState>;
   readonly references: Source<GatewayReferences>;
 }
 
-export function deriveOwnerVerdicts(graph: Graph, sources: OwnerSources): Source<OwnerVerdict> {
-  const { attachments } = sources;
+/** What the judges of this file look at. */
+type Sources = OwnerSources & { readonly acceptance: Acceptance };
+
+export function deriveOwnerVerdicts(graph: Graph, given: OwnerSources): Source<OwnerVerdict> {
+  const { attachments } = given;
+  const sources: Sources = { ...given, acceptance: deriveAcceptance(graph, given) };
   const sets = graph.derive("set verdicts", attachments, (_key, attachment, lookup) =>
     attachment.owner.role === "set" ? judgeSet(attachment, lookup, sources) : undefined,
   );
@@ -72,11 +81,7 @@ function countDependants(
   };
 }
 
-function judgeSet(
-  { owner, problem, orphan }: Attachment,
-  lookup: Lookup,
-  sources: OwnerSources,
-): OwnerVerdict {
+function judgeSet({ owner, problem, orphan }: Attachment, lookup: Lookup, sources: Sources): OwnerVerdict {
   const listeners =
     problem === undefined ? judgedListeners(owner, lookup, sources) : refusedListeners(owner, problem);
   const generation = lookup.get(sources.inputs.sets, owner.key)?.metadata.generation ?? 0;
@@ -92,7 +97,9 @@ function judgeSet(
   const valid = listeners.filter((listener) => listener.accepted);
   const invalid = listeners.filter((listener) => !listener.accepted);
   if (valid.length === 0) {
-    const finding = notValid(invalid);
+    const finding = isRejected(base.gateway, lookup, sources.acceptance)
+      ? parentNotAccepted(invalid)
+      : notValid(invalid);
     return { ...base, conditions: [fails("Accepted", finding), fails("Programmed", finding)] };
   }
   // The reason stays Accepted when only some entries are invalid (seed 000, conformance list; seed 004, "Top-level ListenerSet conditions").
@@ -101,7 +108,7 @@ function judgeSet(
   return { ...base, conditions: [holds("Accepted", "Accepted", message), programmedVerdict(valid)] };
 }
 
-function judgeChild({ owner, problem }: Attachment, lookup: Lookup, sources: OwnerSources): OwnerVerdict {
+function judgeChild({ owner, problem }: Attachment, lookup: Lookup, sources: Sources): OwnerVerdict {
   const listeners =
     problem === undefined ? judgedListeners(owner, lookup, sources) : refusedListeners(owner, problem);
   const generation = lookup.get(sources.inputs.gateways, owner.key)?.metadata.generation ?? 0;
@@ -118,15 +125,14 @@ function judgeChild({ owner, problem }: Attachment, lookup: Lookup, sources: Own
   if (problem !== undefined) {
     return { ...base, conditions: [fails("Accepted", problem), fails("Programmed", asProgrammed(problem))] };
   }
-  return { ...base, conditions: listenersConditions(listeners, parent?.problem) };
+  if (!listeners.some(({ accepted }) => accepted) && isRejected(base.gateway, lookup, sources.acceptance)) {
+    const finding = parentNotAccepted(listeners);
+    return { ...base, conditions: [fails("Accepted", finding), fails("Programmed", asProgrammed(finding))] };
+  }
+  return { ...base, conditions: listenersConditions(listeners, { infrastructure: parent?.problem }) };
 }
 
-function judgeRoot(
-  attachment: Attachment,
-  lookup: Lookup,
-  sources: OwnerSources,
-  counts: Counts,
-): OwnerVerdict {
+function judgeRoot(attachment: Attachment, lookup: Lookup, sources: Sources, counts: Counts): OwnerVerdict {
   const { owner, problem } = attachment;
   const gateway: Gateway | undefined = lookup.get(sources.inputs.gateways, owner.key);
   const listeners =
@@ -136,11 +142,12 @@ function judgeRoot(
   const references = lookup.get(sources.references, owner.key);
   const own =
     problem === undefined
-      ? listenersConditions(
-          listeners,
-          infrastructure?.problem,
-          lookup.count(counts.brokenChildren, owner.key),
-        )
+      ? listenersConditions(listeners, {
+          infrastructure: infrastructure?.problem,
+          brokenChildren: lookup.count(counts.brokenChildren, owner.key),
+          // Looked at only where no listener of its own decides.
+          elsewhere: () => lookup.first(sources.acceptance.accepted, owner.key)?.value,
+        })
       : [fails("Accepted", problem), fails("Programmed", asProgrammed(problem))];
   return {
     type: "gateway",
@@ -185,7 +192,7 @@ function attachedListenerSets(
   key: Key,
   accepted: number,
   lookup: Lookup,
-  { states }: OwnerSources,
+  { states }: Sources,
   counts: Counts,
 ): readonly Verdict[] {
   if (lookup.count(counts.experimental, key) === 0) return [];
@@ -200,26 +207,48 @@ function attachedListenerSets(
     : [fails(type, { reason: "NoListenersAttached", message: "no set with a valid listener is attached" })];
 }
 
+interface Surroundings {
+  readonly infrastructure: Finding | undefined;
+  /** Attached children with a listener that is not valid. */
+  readonly brokenChildren?: number;
+  /** The accepted listener of an attached set or child that is closest to being served. */
+  readonly elsewhere?: () => JudgedListener | undefined;
+}
+
 /** Accepted and Programmed of a Gateway, from its listeners. A Gateway without listeners of its own is a valid place for others'. */
 function listenersConditions(
   listeners: readonly JudgedListener[],
-  infrastructure: Finding | undefined,
-  brokenChildren = 0,
+  { infrastructure, brokenChildren = 0, elsewhere }: Surroundings,
 ): readonly Verdict[] {
   const invalid = listeners.filter((listener) => !listener.accepted);
   const valid = listeners.filter((listener) => listener.accepted);
-  if (listeners.length > 0 && valid.length === 0) {
+  const other = listeners.length > 0 && valid.length === 0 ? elsewhere?.() : undefined;
+  if (listeners.length > 0 && valid.length === 0 && other === undefined) {
     const finding = notValid(invalid);
     return [fails("Accepted", finding), fails("Programmed", { ...finding, reason: "Invalid" })];
   }
   const accepted =
     invalid.length > 0
-      ? holds("Accepted", "ListenersNotValid", `${notValid(invalid).message}; accepted: ${namesOf(valid)}`)
+      ? holds("Accepted", "ListenersNotValid", `${notValid(invalid).message}; ${whoIsAccepted(valid)}`)
       : brokenChildren > 0
         ? holds("Accepted", "ListenersNotValid", "a listener of a child Gateway is not valid")
         : holds("Accepted", "Accepted", "the Gateway is accepted");
   if (infrastructure !== undefined) return [accepted, fails("Programmed", infrastructure)];
+  if (other !== undefined) return [accepted, programmedElsewhere(other)];
   return [accepted, valid.length === 0 ? PROGRAMMED : programmedVerdict(valid)];
+}
+
+/** Names are told of the Gateway's own listeners alone. */
+function whoIsAccepted(own: readonly JudgedListener[]): string {
+  return own.length === 0 ? "a listener of an attached resource is accepted" : `accepted: ${namesOf(own)}`;
+}
+
+function programmedElsewhere(best: JudgedListener): Verdict {
+  if (best.programmed) return PROGRAMMED;
+  return fails("Programmed", {
+    reason: programmedReason(best) === "Pending" ? "Pending" : "Invalid",
+    message: "no listener of an attached resource is served",
+  });
 }
 
 /** What goes without saying. */
@@ -233,9 +262,9 @@ export const PROGRAMMED: Verdict = holds(
 function programmedVerdict(valid: readonly JudgedListener[]): Verdict {
   const waiting = valid.filter((listener) => !listener.programmed);
   if (waiting.length < valid.length) return PROGRAMMED;
-  const why = waiting[0]?.verdict.conditions.find(({ type }) => type === "Programmed");
+  const why = waiting[0] && programmedReason(waiting[0]);
   return fails("Programmed", {
-    reason: why?.reason === "Pending" ? "Pending" : "Invalid",
+    reason: why === "Pending" ? "Pending" : "Invalid",
     message: `not served: ${namesOf(waiting)}`,
   });
 }
@@ -247,6 +276,12 @@ function notValid(listeners: readonly JudgedListener[]): Finding {
   };
 }
 
+/** Of a set or child that has no valid listener, like the whole Gateway. */
+function parentNotAccepted(listeners: readonly JudgedListener[]): Finding {
+  const { reason, message } = PARENT_NOT_ACCEPTED;
+  return { reason, message: `${message}: it has no valid listener; ${notValid(listeners).message}` };
+}
+
 function namesOf(listeners: readonly JudgedListener[]): string {
   return listeners.map(({ verdict }) => verdict.name).join(", ");
 }
@@ -256,7 +291,7 @@ function asProgrammed(problem: Finding): Finding {
   return { reason: "Invalid", message: problem.message };
 }
 
-function judgedListeners(owner: Owner, lookup: Lookup, { judged }: OwnerSources): readonly JudgedListener[] {
+function judgedListeners(owner: Owner, lookup: Lookup, { judged }: Sources): readonly JudgedListener[] {
   return owner.listeners.flatMap(({ name }) => lookup.get(judged, listenerKey(owner.key, name)) ?? []);
 }
 
@@ -280,6 +315,7 @@ function refusedListeners(owner: Owner, problem: Finding): readonly JudgedListen
   ];
   return owner.listeners.map(({ name, port }) => ({
     verdict: { name, port: port ?? 0, supportedKinds: [], attachedRoutes: 0, conditions },
+    gateway: owner.gateway ?? "",
     accepted: false,
     programmed: false,
   }));

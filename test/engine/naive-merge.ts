@@ -44,6 +44,18 @@ export function naiveMerge(listeners: Iterable<MergedListener>): Map<string, Out
   }
 }
 
+/** Why an attached owner is (not) accepted, from the outcomes of everybody's listeners: the reason where it is not. */
+export function naiveAcceptance(
+  owner: { readonly role: "root" | "set" | "child"; readonly listeners: number; readonly valid: number },
+  gateway: { readonly listeners: number; readonly validAnywhere: number },
+): "accepted" | "ListenersNotValid" | "ParentNotAccepted" {
+  const rejected = gateway.listeners > 0 && gateway.validAnywhere === 0;
+  if (owner.role === "root") return rejected ? "ListenersNotValid" : "accepted";
+  if (owner.valid > 0) return "accepted";
+  if (rejected) return "ParentNotAccepted";
+  return owner.role === "child" && owner.listeners === 0 ? "accepted" : "ListenersNotValid";
+}
+
 export function outcomeOf(listener: MergedListener): Outcome {
   if (listener.conflict !== undefined) return listener.conflict.reason as Outcome;
   return isServable(listener) ? "serves" : "refused";

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { listenerId } from "../../src/engine/item-ids.ts";
 import { renderStatus } from "../../src/status/render.ts";
 import { Player, tell } from "./history.ts";
-import { naiveMerge, outcomeOf } from "./naive-merge.ts";
+import { naiveAcceptance, naiveMerge, outcomeOf } from "./naive-merge.ts";
 import { type Change, history } from "./random-resources.ts";
 import { TEST_SETTINGS } from "./settings.ts";
 
@@ -80,6 +80,45 @@ describe("the engine", () => {
           }
         }
       });
+    },
+    TIMEOUT,
+  );
+
+  it(
+    "accepts a Gateway while any of its merged listeners is valid, and whatever is attached says the same",
+    () => {
+      const seen = { byOthers: 0, ParentNotAccepted: 0, ListenersNotValid: 0, accepted: 0 };
+      holds((steps) => {
+        const player = new Player();
+        for (const changes of steps) {
+          player.play(changes);
+          const merged = [...player.engine.listeners()];
+          const outcomes = naiveMerge(merged);
+          const valid = merged.filter(({ key }) => outcomes.get(key) === "serves");
+          for (const [key, verdict] of player.verdicts) {
+            const attachment = player.engine.attachment(key);
+            if (attachment?.gateway === undefined || !("listeners" in verdict)) continue;
+            const { role, listeners } = attachment.owner;
+            const validOf = (owner: string): number =>
+              valid.filter((each) => each.owner.key === owner).length;
+            const root = player.engine.attachment(attachment.gateway)?.owner;
+            const validAnywhere = valid.filter(({ gateway }) => gateway === attachment.gateway).length;
+            const expected = naiveAcceptance(
+              { role, listeners: listeners.length, valid: validOf(key) },
+              { listeners: root?.listeners.length ?? 0, validAnywhere },
+            );
+            const accepted = verdict.conditions.find(({ type }) => type === "Accepted");
+            const said = accepted?.status === "True" ? "accepted" : accepted?.reason;
+            expect(`${key} ${said}`).toBe(`${key} ${expected}`);
+            seen[expected]++;
+            if (role !== "root" || listeners.length === 0 || validOf(key) > 0 || validAnywhere === 0)
+              continue;
+            expect(accepted?.reason).toBe("ListenersNotValid");
+            seen.byOthers++;
+          }
+        }
+      });
+      for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(RUNS / 20);
     },
     TIMEOUT,
   );

@@ -3,7 +3,7 @@ import type { Condition } from "../../src/api/metadata.ts";
 import type { OwnerVerdict } from "../../src/engine/verdicts.ts";
 import { announcementsOf } from "../../src/status/kubernetes/announcements.ts";
 import { type EventContent, type EventObject, EventRecorder } from "../../src/status/kubernetes/events.ts";
-import type { Held } from "../../src/status/kubernetes/held.ts";
+import type { LiveObject } from "../../src/status/kubernetes/live-object.ts";
 import { eventually, ServerDouble } from "./server-double.ts";
 
 const SET = "ListenerSet/team-b/web";
@@ -13,7 +13,7 @@ function condition(type: string, status: Condition["status"], reason: string, me
   return { type, status, reason, message };
 }
 
-function held(name: string, namespace: string, listeners: unknown = undefined): Held {
+function held(name: string, namespace: string, listeners: unknown = undefined): LiveObject {
   const status = listeners === undefined ? undefined : { listeners };
   return {
     apiVersion: "gateway.networking.k8s.io/v1",
@@ -71,7 +71,7 @@ function news(before: readonly Condition[] | undefined, after: readonly Conditio
     before: held("web", "team-b", listeners(before)),
     after: held("web", "team-b", listeners(after)),
   };
-  const find = (key: string): Held | undefined =>
+  const find = (key: string): LiveObject | undefined =>
     key === GATEWAY ? held("shared", "platform") : key === SET ? write.after : undefined;
   return announcementsOf(write, find).map(({ regarding, content: { type, reason, note } }) => ({
     on: `${regarding.kind}/${regarding.namespace}/${regarding.name}`,

@@ -3,7 +3,8 @@ import type { Key } from "../../src/api/key.ts";
 import type { Condition } from "../../src/api/metadata.ts";
 import type { Resource } from "../../src/api/resource.ts";
 import type { ObjectVerdict } from "../../src/engine/verdicts.ts";
-import { type StatusTiming, StatusWriter } from "../../src/status/kubernetes/writer.ts";
+import type { StatusTiming } from "../../src/status/kubernetes/timing.ts";
+import { StatusWriter } from "../../src/status/kubernetes/writer.ts";
 import { type Answer, eventually, type Seen, ServerDouble } from "./server-double.ts";
 
 const OURS = "mergeway.dev/controller";
@@ -11,6 +12,7 @@ const KEY = "HTTPRoute/shop/web";
 const PATH = "/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes/web";
 const FAST: Partial<StatusTiming> = {
   settleMs: 1,
+  gatherMs: 1,
   intervalMs: 1,
   firstBackoffMs: 1,
   mostBackoffMs: 5,
@@ -288,7 +290,8 @@ describe("the status writer", () => {
     });
     const time = { observedGeneration: 1, lastTransitionTime: "2026-01-01T00:00:00Z" };
     const addresses = [{ type: "IPAddress", value: "192.0.2.1" }];
-    stored.status = { addresses, conditions: [programmed("True", "Programmed", time)] };
+    const conditions = [programmed("True", "Programmed", time)];
+    stored.status = { addresses, attachedListenerSets: 0, conditions };
     bump();
     writer.observe([{ key, resource: { ...resource(), kind: "Gateway" } as Resource }]);
     const said = (condition: object, known: readonly unknown[]): ObjectVerdict =>

@@ -8,9 +8,9 @@ import { type Key, partsOf } from "../../api/key.ts";
 import type { Condition } from "../../api/metadata.ts";
 import type { ListenerVerdict, OwnerVerdict } from "../../engine/verdicts.ts";
 import type { EventContent, EventObject, EventRecorder } from "./events.ts";
-import type { Held } from "./held.ts";
+import type { LiveObject } from "./live-object.ts";
 import { listOf, type Status } from "./merge-status.ts";
-import type { StatusWrite, StatusWriterOptions } from "./writer.ts";
+import type { StatusWrite, StatusWriterOptions } from "./writer-options.ts";
 
 interface Announcement {
   readonly regarding: EventObject;
@@ -18,7 +18,7 @@ interface Announcement {
 }
 
 /** Finds an object as the writer last knew it. */
-type Find = (key: Key) => Held | undefined;
+type Find = (key: Key) => LiveObject | undefined;
 
 /** The hooks of a status writer that tell its writes to a recorder. */
 export function announcer(
@@ -30,8 +30,8 @@ export function announcer(
     onWrite: (write) => {
       for (const announcement of announcementsOf(write, find)) tell(announcement);
     },
-    onFight: ({ key, held, times }) => {
-      const announcement = announcementOfFight(key, held, times);
+    onFight: ({ key, live, times }) => {
+      const announcement = announcementOfFight(key, live, times);
       if (announcement !== undefined) tell(announcement);
     },
   };
@@ -61,12 +61,12 @@ export function announcementsOf(write: StatusWrite, find: Find): readonly Announ
 }
 
 /** Somebody keeps changing a status of ours. The first times may be a restore or a clumsy script. */
-function announcementOfFight(key: Key, held: Held, times: number): Announcement | undefined {
+function announcementOfFight(key: Key, live: LiveObject, times: number): Announcement | undefined {
   if (times < 3) return undefined;
   const note =
     "another program keeps changing the part of the status that Mergeway writes; it is written again ever more rarely";
   const content = { type: "Warning", reason: "StatusContested", action: "WriteStatus", note } as const;
-  return { regarding: eventObject(key, held), content };
+  return { regarding: eventObject(key, live), content };
 }
 
 interface ListenerStatusEntry {
@@ -210,7 +210,7 @@ function conditionsIn(holder: Readonly<Record<string, unknown>> | undefined): re
   return listOf<Condition>(holder?.["conditions"]);
 }
 
-function eventObject(key: Key, { apiVersion, metadata }: Held): EventObject {
+function eventObject(key: Key, { apiVersion, metadata }: LiveObject): EventObject {
   const { kind, namespace, name } = partsOf(key);
   return { apiVersion, kind, namespace, name, uid: metadata.uid };
 }

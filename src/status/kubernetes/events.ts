@@ -7,6 +7,7 @@ import { ApiError } from "../../kubernetes/api-error.ts";
 import { collectionPath } from "../../kubernetes/api-object.ts";
 import type { KubernetesClient } from "../../kubernetes/client.ts";
 import type { KubernetesObserver } from "../../kubernetes/observer.ts";
+import { Bucket } from "./bucket.ts";
 
 export interface EventObject {
   readonly apiVersion: string;
@@ -73,7 +74,7 @@ export class EventRecorder {
   constructor(options: EventRecorderOptions) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
-    this.#all = new Bucket(this.#limits.burst, this.#limits.refillMs);
+    this.#all = new Bucket(this.#limits.burst, this.#limits.refillMs, performance.now());
   }
 
   /** Events that were not sent because there were too many. */
@@ -88,7 +89,7 @@ export class EventRecorder {
     const before = this.#told.get(sentence);
     if (before !== undefined && now - before < this.#limits.repeatMs) return;
     const { burstPerObject, refillPerObjectMs } = this.#limits;
-    const bucket = this.#objects.get(object) ?? new Bucket(burstPerObject, refillPerObjectMs);
+    const bucket = this.#objects.get(object) ?? new Bucket(burstPerObject, refillPerObjectMs, now);
     this.#objects.set(object, bucket);
     if (this.#waiting.length >= MOST_WAITING || !bucket.take(now) || !this.#all.take(now)) {
       this.#dropped++;
@@ -160,29 +161,6 @@ function shorten(note: string): string {
   if (bytes.length <= NOTE_LENGTH) return note;
   const cut = bytes.subarray(0, NOTE_LENGTH - 3).toString("utf8");
   return `${cut.replace(/\uFFFD+$/, "")}…`;
-}
-
-/** So many at once, then one in every `refillMs`. */
-class Bucket {
-  readonly #size: number;
-  readonly #refillMs: number;
-  #tokens: number;
-  #since: number;
-
-  constructor(size: number, refillMs: number) {
-    this.#size = size;
-    this.#refillMs = refillMs;
-    this.#tokens = size;
-    this.#since = performance.now();
-  }
-
-  take(now: number): boolean {
-    this.#tokens = Math.min(this.#size, this.#tokens + (now - this.#since) / this.#refillMs);
-    this.#since = now;
-    if (this.#tokens < 1) return false;
-    this.#tokens -= 1;
-    return true;
-  }
 }
 
 /** A map that forgets what was set longest ago. */

@@ -1,37 +1,63 @@
 import type { Condition } from "../../api/metadata.ts";
 import { listOf, type Status } from "./merge-status.ts";
 
+/** A status for a while, and whether it keeps something that it would otherwise unsay. */
+interface KeptStatus {
+  readonly status: Status;
+  readonly keeps: boolean;
+}
+
 /**
- * Whether a status would unsay, only because it is not known yet, what an earlier leader has said: that something is programmed, or has addresses.
- * A controller that has just begun has not heard of its data planes, which go on serving all the while.
+ * A rendered status without what it would unsay only because it is not known yet: that something is
+ * programmed, or has addresses. A controller that has just begun has not heard of its data planes,
+ * which go on serving all the while. Everything else is told.
  */
-export function unsaysForNow(before: Status | undefined, after: Status): boolean {
-  if (listOf(before?.["addresses"]).length > 0 && isEmpty(after["addresses"])) return true;
-  if (turnsPending(before, after)) return true;
+export function keepForNow(before: Status | undefined, rendered: Status): KeptStatus {
+  const addresses = listOf(before?.["addresses"]);
+  const keepsAddresses = addresses.length > 0 && isEmpty(rendered["addresses"]);
+  const own = keepProgrammed(before, rendered);
   const earlier = listOf<Named>(before?.["listeners"]);
-  return listOf<Named>(after["listeners"]).some((listener) =>
-    turnsPending(
+  const listeners = listOf<Named>(rendered["listeners"]).map((listener) =>
+    keepProgrammed(
       earlier.find(({ name }) => name === listener.name),
       listener,
     ),
   );
+  const keepsListeners = listeners.some(({ keeps }) => keeps);
+  return {
+    keeps: own.keeps || keepsAddresses || keepsListeners,
+    status: {
+      ...own.holder,
+      ...(keepsAddresses ? { addresses } : {}),
+      ...(keepsListeners ? { listeners: listeners.map(({ holder }) => holder) } : {}),
+    },
+  };
 }
 
 interface Named {
   readonly name: string;
-  readonly conditions?: readonly Condition[];
 }
 
 function isEmpty(value: unknown): boolean {
   return Array.isArray(value) && value.length === 0;
 }
 
-function turnsPending(before: object | undefined, after: object): boolean {
+function keepProgrammed<T extends object>(
+  before: object | undefined,
+  after: T,
+): { readonly holder: T; readonly keeps: boolean } {
   const is = programmedIn(after);
-  return is?.status === "False" && is.reason === "Pending" && programmedIn(before)?.status === "True";
+  const was = programmedIn(before);
+  const keeps = is?.status === "False" && is.reason === "Pending" && was?.status === "True";
+  if (!keeps) return { holder: after, keeps };
+  const conditions = conditionsIn(after).map((condition) => (condition === is ? was : condition));
+  return { holder: { ...after, conditions }, keeps };
 }
 
 function programmedIn(holder: object | undefined): Condition | undefined {
-  const { conditions } = (holder ?? {}) as { readonly conditions?: unknown };
-  return listOf<Condition>(conditions).find(({ type }) => type === "Programmed");
+  return conditionsIn(holder).find(({ type }) => type === "Programmed");
+}
+
+function conditionsIn(holder: object | undefined): readonly Condition[] {
+  return listOf<Condition>((holder as { readonly conditions?: unknown } | undefined)?.conditions);
 }

@@ -1,21 +1,25 @@
+import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
+
 /**
  * Names of things to do: each at most once in the queue and at most once under way, whatever is asked meanwhile. Names are in lanes that take turns, so
  * that a tenant with very many of them delays itself alone.
  */
 export class WorkQueue {
   readonly #laneOf: (name: string) => string;
+  readonly #clock: Clock;
   /** The lane whose turn it is comes first; none is empty. */
   readonly #ready = new Map<string, Set<string>>();
   #readyCount = 0;
-  readonly #timers = new Map<string, { readonly at: number; readonly timer: NodeJS.Timeout }>();
+  readonly #timers = new Map<string, { readonly at: number; readonly cancel: () => void }>();
   readonly #busy = new Set<string>();
   /** Asked for while under way: comes again after that. */
   readonly #again = new Map<string, number>();
   readonly #waiting: ((name: string | undefined) => void)[] = [];
   #closed = false;
 
-  constructor(laneOf: (name: string) => string) {
+  constructor(laneOf: (name: string) => string, clock: Clock = SYSTEM_CLOCK) {
     this.#laneOf = laneOf;
+    this.#clock = clock;
   }
 
   get size(): number {
@@ -30,15 +34,15 @@ export class WorkQueue {
       return;
     }
     if (this.#ready.get(this.#laneOf(name))?.has(name)) return;
-    const at = performance.now() + delayMs;
+    const at = this.#clock.now() + delayMs;
     const timed = this.#timers.get(name);
     if (timed !== undefined) {
       if (timed.at <= at) return;
-      clearTimeout(timed.timer);
+      timed.cancel();
       this.#timers.delete(name);
     }
     if (delayMs <= 0) this.#offer(name);
-    else this.#timers.set(name, { at, timer: setTimeout(() => this.#due(name), delayMs) });
+    else this.#timers.set(name, { at, cancel: this.#clock.after(delayMs, () => this.#due(name)) });
   }
 
   /** The next name; undefined when the queue is closed. `done` must follow. */
@@ -59,7 +63,7 @@ export class WorkQueue {
 
   close(): void {
     this.#closed = true;
-    for (const { timer } of this.#timers.values()) clearTimeout(timer);
+    for (const { cancel } of this.#timers.values()) cancel();
     this.#timers.clear();
     this.#ready.clear();
     this.#readyCount = 0;

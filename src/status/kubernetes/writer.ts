@@ -3,121 +3,58 @@
  *   own parts only   read, modify, write under the version that was read; a conflict reads again
  *   only on change   what the object already says is not written, so a new leader writes nothing that is already true
  *   newest only      one write at a time for an object, of whatever is true by then
+ *   gathered         what would soon be written again waits for a moment (`gathering.ts`)
  *   no fights        what somebody keeps rewriting is written again ever more rarely, and that is reported
  * Every replica feeds it; only the one that leads calls `run`.
  */
 import { setImmediate } from "node:timers/promises";
 import { type Key, kindOf, partsOf } from "../../api/key.ts";
-import type { Kind, Resource } from "../../api/resource.ts";
+import type { Resource } from "../../api/resource.ts";
 import type { ObjectVerdict } from "../../engine/verdicts.ts";
 import { ApiError, hasStatus } from "../../kubernetes/api-error.ts";
-import { Backoff, pause } from "../../kubernetes/backoff.ts";
-import { type KubernetesClient, MERGE_PATCH } from "../../kubernetes/client.ts";
-import type { KubernetesObserver } from "../../kubernetes/observer.ts";
-import { renderStatus } from "../render.ts";
-import { type InstalledApi, supportedFeatures, supportedVersion } from "./gateway-class.ts";
-import { unsaysForNow } from "./grace.ts";
+import { Backoff } from "../../kubernetes/backoff.ts";
+import { Bucket } from "./bucket.ts";
+import { type Clock, SYSTEM_CLOCK, sleep } from "./clock.ts";
+import { desiredStatus, timestamp } from "./desired-status.ts";
+import { urgencyOf } from "./gathering.ts";
 import {
+  afterAnswer,
   entriesField,
-  type Held,
   hasStatusOfOurs,
-  heldOf,
   isNewer,
-  Normalised,
-  pathOf,
+  type LiveObject,
+  liveObjectOf,
   withoutRecords,
-} from "./held.ts";
-import { changedFields, hasOwnEntry, isWritten, type Status } from "./merge-status.ts";
+} from "./live-object.ts";
+import { changedFields, hasOwnEntry, isWritten } from "./merge-status.ts";
 import { isNothing, ownedStatus } from "./ownership.ts";
-import { Pace, type PaceTiming } from "./pace.ts";
 import { relinquishedFields } from "./relinquish.ts";
+import { type DesiredStatus, isEmpty, newEntry, type StatusEntry } from "./status-entry.ts";
+import { FIELD_MANAGER, patchStatus, readObject } from "./status-requests.ts";
+import { STATUS_TIMING, type StatusTiming } from "./timing.ts";
 import { WorkQueue } from "./work-queue.ts";
+import type { WriteContent } from "./write-throttle.ts";
+import type { StatusWrite, StatusWriterOptions } from "./writer-options.ts";
 
-export interface StatusWriterOptions {
-  readonly client: KubernetesClient;
-  readonly controllerName: string;
-  /** What the data plane of a GatewayClass, by name, supports. */
-  readonly features: (gatewayClass: string) => ReadonlySet<string>;
-  readonly installed: () => InstalledApi;
-  readonly onWrite?: (write: StatusWrite) => void;
-  /** Somebody keeps changing what we write; called again each time it is written anew. */
-  readonly onFight?: (fight: { readonly key: Key; readonly held: Held; readonly times: number }) => void;
-  readonly observer?: KubernetesObserver & StatusObserver;
-  readonly timing?: Partial<StatusTiming>;
-}
-
-export interface StatusObserver {
-  readonly onStatusWrite?: (write: {
-    readonly kind: Kind;
-    readonly result: "written" | "conflict" | "failed";
-  }) => void;
-  /** What was already written had to be written again. */
-  readonly onStatusFight?: (fight: { readonly kind: Kind }) => void;
-  /** The effect of a change that was watched stands in a status, so long after it was seen. */
-  readonly onStatusTold?: (told: { readonly kind: Kind; readonly seconds: number }) => void;
-}
-
-export interface StatusWrite {
-  readonly key: Key;
-  readonly verdict: ObjectVerdict | undefined;
-  readonly before: Held;
-  readonly after: Held;
-}
-
-export interface StatusTiming extends PaceTiming {
-  readonly concurrency: number;
-  /** How long news of one object are gathered. */
-  readonly settleMs: number;
-  readonly firstBackoffMs: number;
-  readonly mostBackoffMs: number;
-  /** For so long after a leader has begun it does not unsay what it may only not know yet. */
-  readonly graceMs: number;
-}
-
-const TIMING: StatusTiming = {
-  concurrency: 8,
-  settleMs: 10,
-  intervalMs: 200,
-  firstBackoffMs: 500,
-  mostBackoffMs: 60_000,
-  graceMs: 15_000,
-  fightMs: 1_000,
-  mostFightMs: 300_000,
-};
-
-export const FIELD_MANAGER = "mergeway";
 const BREATH_MS = 10;
 /** Conflicts in a row before the object is left alone for a while. */
 const ATTEMPTS = 5;
 
-interface Entry {
-  held?: Held;
-  verdict?: ObjectVerdict;
-  /** The engine had a verdict once, or may have had one before this process began. */
-  wasOurs: boolean;
-  readonly pace: Pace;
-  readonly normalised: Normalised;
-  backoff?: Backoff;
-  /** When the first change was seen whose effect is not written yet. */
-  since?: number;
-}
-
-/** What to write, and over which version of the object. */
-interface Wish {
-  readonly over: Held;
-  readonly fields: Status;
-}
-
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
   readonly #timing: StatusTiming;
-  readonly #entries = new Map<Key, Entry>();
+  readonly #clock: Clock;
+  readonly #entries = new Map<Key, StatusEntry>();
+  /** First statuses of sets that may be written at once. */
+  readonly #firsts: Bucket;
   #queue: WorkQueue | undefined;
   #graceEnds = 0;
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;
-    this.#timing = { ...TIMING, ...options.timing };
+    this.#timing = { ...STATUS_TIMING, ...options.timing };
+    this.#clock = options.clock ?? SYSTEM_CLOCK;
+    this.#firsts = new Bucket(this.#timing.firstBurst, this.#timing.firstRefillMs, this.#clock.now());
   }
 
   /** Objects waiting to be looked at, for metrics. */
@@ -126,8 +63,8 @@ export class StatusWriter {
   }
 
   /** The object as last known, for whoever must refer to it. */
-  held(key: Key): Held | undefined {
-    return this.#entries.get(key)?.held;
+  live(key: Key): LiveObject | undefined {
+    return this.#entries.get(key)?.live;
   }
 
   /** Takes the newest objects. */
@@ -136,12 +73,17 @@ export class StatusWriter {
       if (!hasStatusOfOurs(kindOf(key))) continue;
       const entry = this.#entryOf(key);
       if (resource === undefined) {
-        delete entry.held;
+        delete entry.live;
+        delete entry.doubtSince;
+        delete entry.dirtySince;
         if (entry.verdict === undefined) this.#entries.delete(key);
         continue;
       }
-      const held = heldOf(resource);
-      if (entry.held === undefined || isNewer(held, entry.held)) entry.held = held;
+      const live = liveObjectOf(resource);
+      if (entry.live === undefined || isNewer(live, entry.live)) {
+        entry.live = live;
+        delete entry.doubtSince;
+      } else entry.doubtSince ??= this.#clock.now();
       this.#enqueue(key);
     }
   }
@@ -152,7 +94,7 @@ export class StatusWriter {
       const entry = this.#entryOf(key);
       if (verdict === undefined) {
         delete entry.verdict;
-        if (entry.held === undefined) this.#entries.delete(key);
+        if (entry.live === undefined) this.#entries.delete(key);
       } else {
         entry.verdict = verdict;
         entry.wasOurs = true;
@@ -162,19 +104,26 @@ export class StatusWriter {
     }
   }
 
-  /** Something outside the objects has changed that classes tell: the installed version. */
+  /** Something outside the objects has changed that classes tell: the installed version, or parameters. */
   reconsiderClasses(): void {
     for (const key of this.#entries.keys()) if (kindOf(key) === "GatewayClass") this.#enqueue(key);
   }
 
+  /** Other CRDs may be installed: fields that the server dropped so far are tried again. */
+  reconsiderInstallation(): void {
+    for (const [key, { normalised }] of this.#entries) if (normalised.forget()) this.#enqueue(key);
+    this.reconsiderClasses();
+  }
+
   /** Writes while this replica leads. */
   async run(signal: AbortSignal): Promise<void> {
-    const queue = new WorkQueue((key) => partsOf(key).namespace);
+    const queue = new WorkQueue((key) => partsOf(key).namespace, this.#clock);
     this.#queue = queue;
-    this.#graceEnds = performance.now() + this.#timing.graceMs;
+    this.#graceEnds = this.#clock.now() + this.#timing.graceMs;
     for (const [key, entry] of this.#entries) {
       // Whoever led before may have written what no verdict stands behind any more.
-      if (entry.verdict === undefined && isWritten(entry.held?.status)) entry.wasOurs = true;
+      if (entry.verdict === undefined && isWritten(entry.live?.status)) entry.wasOurs = true;
+      delete entry.dirtySince;
       this.#enqueue(key);
     }
     const end = (): void => queue.close();
@@ -182,40 +131,41 @@ export class StatusWriter {
     if (signal.aborted) end();
     await Promise.all(Array.from({ length: this.#timing.concurrency }, () => this.#work(queue, signal)));
     signal.removeEventListener("abort", end);
-    this.#queue = undefined;
+    if (this.#queue === queue) this.#queue = undefined;
   }
 
-  #entryOf(key: Key): Entry {
-    let entry = this.#entries.get(key);
-    if (entry === undefined) {
-      entry = { wasOurs: false, pace: new Pace(), normalised: new Normalised() };
-      this.#entries.set(key, entry);
-    }
+  #entryOf(key: Key): StatusEntry {
+    const known = this.#entries.get(key);
+    if (known !== undefined) return known;
+    const entry = newEntry();
+    this.#entries.set(key, entry);
     return entry;
   }
 
   #enqueue(key: Key): void {
     if (this.#queue === undefined) return;
     const entry = this.#entries.get(key);
-    if (entry?.held === undefined || !this.#concerns(entry)) return;
-    this.#queue.add(key, Math.max(this.#timing.settleMs, entry.pace.rest()));
+    if (entry?.live === undefined || !this.#concerns(entry)) return;
+    entry.dirtySince ??= this.#clock.now();
+    this.#queue.add(key, this.#timing.settleMs);
   }
 
-  #concerns({ verdict, wasOurs, held }: Entry): boolean {
-    return verdict !== undefined || wasOurs || hasOwnEntry(held?.status, this.#options.controllerName);
+  #concerns({ verdict, wasOurs, live }: StatusEntry): boolean {
+    return verdict !== undefined || wasOurs || hasOwnEntry(live?.status, this.#options.controllerName);
   }
 
   async #work(queue: WorkQueue, signal: AbortSignal): Promise<void> {
     const trouble = new Backoff({ firstMs: 250, mostMs: 10_000 });
-    let breath = performance.now();
+    let breath = this.#clock.now();
     for (let key = await queue.next(); key !== undefined; key = await queue.next()) {
       // A new leader compares everything; its lease and its watches must not wait for that.
-      if (performance.now() - breath > BREATH_MS) {
+      if (this.#clock.now() - breath > BREATH_MS) {
         await setImmediate();
-        breath = performance.now();
+        breath = this.#clock.now();
       }
       try {
-        await this.#settle(key, signal);
+        const again = await this.#settle(key, signal);
+        if (again < Number.POSITIVE_INFINITY) queue.add(key, again);
         trouble.reset();
       } catch (error) {
         if (!signal.aborted) await this.#recover(key, error, trouble, signal);
@@ -225,27 +175,30 @@ export class StatusWriter {
     }
   }
 
-  /** Makes the object say what is true now, if it does not. */
-  async #settle(key: Key, signal: AbortSignal): Promise<void> {
+  /** Makes the object say what is true now, if it does not. Returns after how long to look at it again. */
+  async #settle(key: Key, signal: AbortSignal): Promise<number> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const entry = this.#entries.get(key);
-      if (entry?.held === undefined) return;
+      if (entry?.live === undefined) return Number.POSITIVE_INFINITY;
+      entry.dirtySince ??= this.#clock.now();
+      if (this.#doubtLeft(entry) <= 0) {
+        delete entry.doubtSince;
+        await this.#refresh(key, entry, signal);
+      }
       const { verdict } = entry;
-      const wish = await this.#wish(key, entry, signal);
-      if (wish === undefined) {
+      const desired = await this.#desired(key, entry, signal);
+      if (desired === undefined || isEmpty(desired)) {
         delete entry.since;
-        return;
+        delete entry.dirtySince;
+        return Math.min(this.#doubtLeft(entry), this.#graceLeft(desired));
       }
-      if (entry.held !== wish.over || entry.verdict !== verdict) continue;
-      const rest = Math.max(entry.pace.rest(), this.#graceFor(entry, wish));
-      if (rest > 0) {
-        this.#queue?.add(key, rest);
-        return;
-      }
+      if (entry.live !== desired.over || entry.verdict !== verdict) continue;
+      const content = this.#contentOf(verdict, desired);
+      const wait = this.#waitFor(entry, desired, content);
+      if (wait > 0) return Math.min(wait, this.#doubtLeft(entry));
       try {
-        const after = await this.#patch(key, wish, signal);
-        this.#written(key, entry, { fields: wish.fields, before: wish.over, after, verdict });
-        return;
+        await this.#write(key, entry, { ...desired, verdict, content }, signal);
+        return Math.min(this.#doubtLeft(entry), this.#graceLeft(desired));
       } catch (error) {
         if (!hasStatus(error, 409)) throw error;
         this.#options.observer?.onStatusWrite?.({ kind: kindOf(key), result: "conflict" });
@@ -256,113 +209,127 @@ export class StatusWriter {
     throw new ApiError({ status: 409, code: "Conflict", message });
   }
 
-  #graceFor({ verdict }: Entry, { over, fields }: Wish): number {
-    const left = this.#graceEnds - performance.now();
-    return left > 0 && verdict !== undefined && unsaysForNow(over.status, fields) ? left : 0;
+  /** A watch that goes on showing an older object than a write has answered may be right: a database can be restored. */
+  #doubtLeft({ doubtSince }: StatusEntry): number {
+    if (doubtSince === undefined) return Number.POSITIVE_INFINITY;
+    return doubtSince + this.#timing.doubtMs - this.#clock.now();
   }
 
-  async #wish(key: Key, entry: Entry, signal: AbortSignal): Promise<Wish | undefined> {
+  #graceLeft(desired: DesiredStatus | undefined): number {
+    return desired?.keeps ? Math.max(0, this.#graceEnds - this.#clock.now()) : Number.POSITIVE_INFINITY;
+  }
+
+  #contentOf(verdict: ObjectVerdict | undefined, { over, keeps }: DesiredStatus): WriteContent {
+    return { uid: over.metadata.uid, said: [verdict, this.#options.installed(), keeps] };
+  }
+
+  #waitFor(entry: StatusEntry, desired: DesiredStatus, content: WriteContent): number {
+    const now = this.#clock.now();
+    return Math.max(entry.throttle.rest(content, now, this.#timing), this.#gathering(entry, desired, now));
+  }
+
+  /** How long to wait for what is about to change as well. */
+  #gathering(entry: StatusEntry, { over, fields }: DesiredStatus, now: number): number {
+    const urgency = urgencyOf(over.status, fields);
+    if (urgency === "counts") delete entry.since;
+    const left = (entry.dirtySince ?? now) + this.#timing.gatherMs - now;
+    if (left <= 0) return 0;
+    if (urgency !== "final") return left;
+    const isFirst = entry.verdict?.type === "set" && !isWritten(over.status);
+    return isFirst && !this.#firsts.take(now) ? left : 0;
+  }
+
+  async #desired(key: Key, entry: StatusEntry, signal: AbortSignal): Promise<DesiredStatus | undefined> {
     const { verdict } = entry;
     if (verdict === undefined) return this.#farewell(key, entry, signal);
-    const wish = this.#wishOf(key, entry, verdict);
-    if (wish === undefined || verdict.type !== "set" || !verdict.orphan) return wish;
+    const desired = this.#desiredNow(key, entry, verdict);
+    if (desired === undefined || verdict.type !== "set" || !verdict.orphan) return desired;
     // A set without Gateway is nobody's: its status is corrected only where it is we who made it.
-    if (!isWritten(wish.over.status)) return undefined;
+    if (isEmpty(desired) || !isWritten(desired.over.status)) return undefined;
     const fresh = await this.#refresh(key, entry, signal);
     const owned = ownedStatus(fresh?.metadata.managedFields, FIELD_MANAGER);
-    return isNothing(owned) ? undefined : this.#wishOf(key, entry, verdict);
+    return isNothing(owned) ? undefined : this.#desiredNow(key, entry, verdict);
   }
 
-  #wishOf(key: Key, { held, normalised }: Entry, verdict: ObjectVerdict): Wish | undefined {
-    // The verdict on the newer generation is on its way.
-    if (held === undefined || verdict.generation < (held.metadata.generation ?? 0)) return undefined;
-    const rendered = this.#render(kindOf(key), verdict, held);
-    const changed = changedFields(held.status, rendered, this.#options.controllerName);
-    return wishFor(held, normalised.without(changed, held.status));
-  }
-
-  #render(kind: Kind, verdict: ObjectVerdict, held: Held): Status {
-    const { controllerName, features, installed } = this.#options;
-    const options = { controllerName, now: now() };
-    const object = { kind, status: held.status } as unknown as Resource;
-    if (verdict.type !== "class") return renderStatus(object, verdict, options);
-    const conditions = [...verdict.conditions, supportedVersion(installed())];
-    return {
-      ...renderStatus(object, { ...verdict, conditions }, options),
-      ...supportedFeatures(features(held.metadata.name), installed()),
-    };
+  #desiredNow(key: Key, entry: StatusEntry, verdict: ObjectVerdict): DesiredStatus | undefined {
+    const isGrace = this.#graceEnds > this.#clock.now();
+    return desiredStatus(key, entry, verdict, { ...this.#options, isGrace, date: this.#clock.date() });
   }
 
   /** An object that nothing can be said of any more: our entries go; of a Gateway or set, what is recorded as written by us. */
-  async #farewell(key: Key, entry: Entry, signal: AbortSignal): Promise<Wish | undefined> {
-    const { held } = entry;
-    if (held === undefined) return undefined;
+  async #farewell(key: Key, entry: StatusEntry, signal: AbortSignal): Promise<DesiredStatus | undefined> {
+    const { live } = entry;
+    if (live === undefined) return undefined;
     const entries = entriesField(kindOf(key));
     if (entries !== undefined) {
-      return wishFor(held, changedFields(held.status, { [entries]: [] }, this.#options.controllerName));
+      const fields = changedFields(live.status, { [entries]: [] }, this.#options.controllerName);
+      return { over: live, fields, keeps: false };
     }
-    if (kindOf(key) === "GatewayClass" || !isWritten(held.status)) return undefined;
+    if (kindOf(key) === "GatewayClass" || !isWritten(live.status)) return undefined;
     const fresh = await this.#refresh(key, entry, signal);
-    if (fresh === undefined || entry.held === undefined || entry.verdict !== undefined) return undefined;
+    const over = entry.live;
+    if (fresh === undefined || over === undefined || entry.verdict !== undefined) return undefined;
+    // The watch was faster, and has asked for another look.
+    if (over.metadata.resourceVersion !== fresh.metadata.resourceVersion) return undefined;
     const owned = ownedStatus(fresh.metadata.managedFields, FIELD_MANAGER);
-    const wish = wishFor(entry.held, relinquishedFields(fresh.status, owned, now()));
-    if (wish === undefined) entry.wasOurs = false;
-    return wish;
+    const fields = relinquishedFields(fresh.status, owned, timestamp(this.#clock.date()));
+    const desired = { over, fields, keeps: false };
+    if (isEmpty(desired)) entry.wasOurs = false;
+    return desired;
   }
 
   /** The object as it is now; undefined when it is gone. */
-  async #refresh(key: Key, entry: Entry, signal: AbortSignal): Promise<Held | undefined> {
-    const held = entry.held;
-    if (held === undefined) return undefined;
+  async #refresh(key: Key, entry: StatusEntry, signal: AbortSignal): Promise<LiveObject | undefined> {
+    const { live } = entry;
+    if (live === undefined) return undefined;
     try {
-      const fresh = await this.#options.client.request<Held>({ path: pathOf(key, held), signal });
-      const taken = { ...fresh, apiVersion: held.apiVersion };
-      if (this.#entries.get(key) === entry) entry.held = withoutRecords(taken);
-      return taken;
+      const fresh = await readObject(this.#options.client, key, live, signal);
+      this.#take(entry, live, withoutRecords(fresh));
+      return fresh;
     } catch (error) {
       if (!hasStatus(error, 404)) throw error;
-      if (entry.held === held) delete entry.held;
+      if (entry.live === live) delete entry.live;
       return undefined;
     }
   }
 
-  async #patch(key: Key, { over, fields }: Wish, signal: AbortSignal): Promise<Held> {
-    const { resourceVersion } = over.metadata;
-    const answer = await this.#options.client.request<Held>({
-      method: "PATCH",
-      path: pathOf(key, over, "status"),
-      query: { fieldManager: FIELD_MANAGER },
-      contentType: MERGE_PATCH,
-      body: { metadata: { resourceVersion }, status: fields },
-      signal,
-    });
-    return withoutRecords({ ...answer, apiVersion: over.apiVersion });
+  #take(entry: StatusEntry, known: LiveObject, answer: LiveObject): void {
+    const live = afterAnswer(entry.live, known, answer);
+    if (live !== undefined) entry.live = live;
   }
 
-  #written(
+  async #write(
     key: Key,
-    entry: Entry,
-    { fields, before, after, verdict }: Omit<StatusWrite, "key"> & { readonly fields: Status },
-  ): void {
-    const { observer, onWrite, onFight, installed } = this.#options;
+    entry: StatusEntry,
+    write: DesiredStatus & { readonly verdict: ObjectVerdict | undefined; readonly content: WriteContent },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { over, fields, verdict, content } = write;
+    const began = this.#clock.now();
+    const after = withoutRecords(await patchStatus(this.#options.client, key, { over, fields }, signal));
     entry.normalised.learn(fields, after.status);
-    if (entry.held === undefined || isNewer(after, entry.held)) entry.held = after;
+    this.#take(entry, over, after);
     delete entry.backoff;
-    const times = entry.pace.written(
-      after.metadata.uid,
-      JSON.stringify([verdict, installed()]),
-      this.#timing,
-    );
+    if (entry.verdict === verdict) delete entry.dirtySince;
+    else entry.dirtySince = began;
+    this.#tell(key, entry, { key, verdict, before: over, after }, content);
+  }
+
+  #tell(key: Key, entry: StatusEntry, write: StatusWrite, content: WriteContent): void {
+    const { observer, onWrite, onFight } = this.#options;
+    const kind = kindOf(key);
+    const now = this.#clock.now();
+    const times = entry.throttle.written(content, now, this.#timing);
     if (times > 0) {
-      observer?.onStatusFight?.({ kind: kindOf(key) });
-      onFight?.({ key, held: after, times });
+      observer?.onStatusFight?.({ kind });
+      onFight?.({ key, live: write.after, times });
     }
     if (entry.since !== undefined) {
-      observer?.onStatusTold?.({ kind: kindOf(key), seconds: (performance.now() - entry.since) / 1000 });
+      observer?.onStatusTold?.({ kind, seconds: (now - entry.since) / 1000 });
       delete entry.since;
     }
-    observer?.onStatusWrite?.({ kind: kindOf(key), result: "written" });
-    onWrite?.({ key, verdict, before, after });
+    observer?.onStatusWrite?.({ kind, result: "written" });
+    onWrite?.(write);
   }
 
   async #recover(key: Key, error: unknown, trouble: Backoff, signal: AbortSignal): Promise<void> {
@@ -370,26 +337,16 @@ export class StatusWriter {
     const failure = ApiError.fromFailure(key, error);
     const entry = this.#entries.get(key);
     observer?.onStatusWrite?.({ kind: kindOf(key), result: "failed" });
-    if (entry === undefined || failure.status === 404) {
-      // Deleted, or its kind is: the watch will say so.
-      return;
-    }
+    if (entry === undefined) return;
     const isServer = failure.status === 0 || failure.status === 429 || failure.status >= 500;
     const { firstBackoffMs: firstMs, mostBackoffMs: mostMs } = this.#timing;
     entry.backoff ??= new Backoff({ firstMs, mostMs });
     const wait = isServer ? trouble.next(failure.retryAfterMs) : entry.backoff.next();
-    observer?.log?.("warn", `status of ${key}: ${failure.message}`, { retryInMs: Math.round(wait) });
+    // Most that are not found are being deleted, and the watch is about to say so.
+    const level = failure.status === 404 ? "debug" : "warn";
+    observer?.log?.(level, `status of ${key}: ${failure.message}`, { retryInMs: Math.round(wait) });
     this.#queue?.add(key, wait);
     // A server in trouble is left alone by the whole worker, not only for this object.
-    if (isServer) await pause(wait, signal);
+    if (isServer) await sleep(this.#clock, wait, signal);
   }
-}
-
-function wishFor(over: Held, fields: Status): Wish | undefined {
-  return Object.keys(fields).length === 0 ? undefined : { over, fields };
-}
-
-/** Go programs keep whole seconds when they write a status back; anything finer would look like a change. */
-function now(): string {
-  return `${new Date().toISOString().slice(0, 19)}Z`;
 }

@@ -57,7 +57,7 @@ export function startController({ client, namespaces }: ControllerOptions): Test
   };
   let installed: Installation = { bundleVersions: [], channels: [], isKnown: false };
   const events = new EventRecorder({ client, controllerName, instance: "e2e", observer: seen });
-  const announcing = announcer(events, (key) => writer.held(key));
+  const announcing = announcer(events, (key) => writer.live(key));
   const writer: StatusWriter = new StatusWriter({
     client,
     controllerName,
@@ -80,7 +80,7 @@ export function startController({ client, namespaces }: ControllerOptions): Test
     ...(namespaces === undefined ? {} : { namespaces }),
     onInstallation: (installation) => {
       installed = installation;
-      writer.reconsiderClasses();
+      writer.reconsiderInstallation();
     },
     observer: seen,
   });

@@ -6,26 +6,42 @@ import { PLURAL_OF_KIND } from "../../kubernetes/kinds.ts";
 import type { Status } from "./merge-status.ts";
 
 /** What is known of an object in the cluster: from the watch, from an answer to a write, or from a fresh read. */
-export interface Held {
+export interface LiveObject {
   readonly apiVersion: string;
   readonly metadata: ApiMetadata;
   readonly status?: Status | undefined;
 }
 
-export function heldOf(resource: Resource): Held {
+export function liveObjectOf(resource: Resource): LiveObject {
   const status = "status" in resource ? (resource.status as Status | undefined) : undefined;
   return { apiVersion: resource.apiVersion, metadata: resource.metadata, status };
 }
 
-/** Watches and writes are not in step: what comes later may be older. */
-export function isNewer(candidate: Held, current: Held): boolean {
-  if (candidate.metadata.uid !== current.metadata.uid) return true;
-  const a = candidate.metadata.resourceVersion ?? "";
-  const b = current.metadata.resourceVersion ?? "";
-  return a.length === b.length ? a >= b : a.length > b.length;
+/** Whether what the watch brings is newer than what is known. Watches and writes are not in step: what comes later may be older. */
+export function isNewer(candidate: LiveObject, current: LiveObject): boolean {
+  return candidate.metadata.uid !== current.metadata.uid || !isOlder(candidate, current);
 }
 
-export function pathOf(key: Key, { apiVersion }: Held, subresource?: "status"): string {
+/**
+ * The live object after an answer that was asked for when `known` was known. The watch may have brought
+ * news meanwhile, a deletion among them: an answer never undoes those.
+ */
+export function afterAnswer(
+  current: LiveObject | undefined,
+  known: LiveObject,
+  answer: LiveObject,
+): LiveObject | undefined {
+  if (current === known) return answer;
+  return current === undefined || isOlder(answer, current) ? current : answer;
+}
+
+function isOlder(candidate: LiveObject, current: LiveObject): boolean {
+  const a = candidate.metadata.resourceVersion ?? "";
+  const b = current.metadata.resourceVersion ?? "";
+  return a.length === b.length ? a < b : a.length < b.length;
+}
+
+export function pathOf(key: Key, { apiVersion }: LiveObject, subresource?: "status"): string {
   const { kind, namespace, name } = partsOf(key);
   return objectPath({ apiVersion, plural: PLURAL_OF_KIND[kind], namespace }, name, subresource);
 }
@@ -46,6 +62,13 @@ export class Normalised {
         this.#fields.set(field, { written: value, stored: stored?.[field] });
       }
     }
+  }
+
+  /** Forgets all of it: the server may have learnt a field. Returns whether there was anything. */
+  forget(): boolean {
+    const had = this.#fields !== undefined;
+    this.#fields = undefined;
+    return had;
   }
 
   /** Without the fields that the server has already made into what is there now. */
@@ -85,7 +108,7 @@ export function hasStatusOfOurs(kind: Kind): boolean {
 }
 
 /** Records of who wrote what are looked at when they arrive and not kept. */
-export function withoutRecords({ apiVersion, metadata, status }: Held): Held {
+export function withoutRecords({ apiVersion, metadata, status }: LiveObject): LiveObject {
   const { managedFields: _, annotations: __, labels: ___, ...rest } = metadata;
   return { apiVersion, metadata: rest, status };
 }

@@ -1,0 +1,39 @@
+import type { ObjectVerdict } from "../../engine/verdicts.ts";
+import type { Backoff } from "../../kubernetes/backoff.ts";
+import { type LiveObject, Normalised } from "./live-object.ts";
+import type { Status } from "./merge-status.ts";
+import { WriteThrottle } from "./write-throttle.ts";
+
+/** What the writer knows of one object. */
+export interface StatusEntry {
+  live?: LiveObject;
+  verdict?: ObjectVerdict;
+  /** The engine had a verdict once, or may have had one before this process began. */
+  wasOurs: boolean;
+  readonly throttle: WriteThrottle;
+  readonly normalised: Normalised;
+  backoff?: Backoff;
+  /** When the first change was seen whose effect is not written yet: for metrics. */
+  since?: number;
+  /** Since when the object may say something else than it should: what is gathered waits from then. */
+  dirtySince?: number;
+  /** Since when the watch shows an object that is older than the one we know. */
+  doubtSince?: number;
+}
+
+/** What to write, and over which version of the object. */
+export interface DesiredStatus {
+  readonly over: LiveObject;
+  /** None when the object says it already. */
+  readonly fields: Status;
+  /** It leaves standing, for a while, what an earlier leader has said and this one has not heard of yet. */
+  readonly keeps: boolean;
+}
+
+export function newEntry(): StatusEntry {
+  return { wasOurs: false, throttle: new WriteThrottle(), normalised: new Normalised() };
+}
+
+export function isEmpty({ fields }: DesiredStatus): boolean {
+  return Object.keys(fields).length === 0;
+}
