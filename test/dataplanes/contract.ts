@@ -6,6 +6,7 @@
 import { describe } from "vitest";
 import { describeChanges } from "./contract/changes.ts";
 import { describeFilters } from "./contract/filters.ts";
+import { describeForgedFields } from "./contract/forged-fields.ts";
 import { describeHttp } from "./contract/http.ts";
 import { describeHttp2 } from "./contract/http2.ts";
 import { describeLimits } from "./contract/limits.ts";
@@ -23,6 +24,7 @@ export function describeDataPlane(name: string, create: CreateDataPlane, traits:
     describe("TLS", () => describeTls(create));
     if (traits.ownHttp) {
       describe("strictness", () => describeStrictness(create));
+      describe("forged fields", () => describeForgedFields(create));
       describe("limits", () => describeLimits(create));
     }
     describe("changes", () => describeChanges(create, traits));

@@ -13,6 +13,26 @@ const framing: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
+const otherSeparator = /[^-a-z0-9]/;
+const otherSeparators = /[^-a-z0-9]/g;
+
+/**
+ * Takes away what a client says under a twin of a name that the route sets or removes (`X_User` for `X-User`): a backend
+ * that turns names into variables could not tell the two apart.
+ */
+export function removeTwins(headers: HeaderFields, edits: readonly HeaderEdit[] | undefined): void {
+  if (edits === undefined) return;
+  headers.removeAll((name) => {
+    if (!otherSeparator.test(name)) return false;
+    const folded = fold(name);
+    return edits.some((edit) => edit.op !== "add" && edit.name !== name && fold(edit.name) === folded);
+  });
+}
+
+function fold(name: string): string {
+  return name.replace(otherSeparators, "-");
+}
+
 export function applyEdits(headers: HeaderFields, edits: readonly HeaderEdit[] | undefined): void {
   if (edits === undefined) return;
   for (const { op, name, value } of edits) {

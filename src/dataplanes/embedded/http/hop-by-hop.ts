@@ -17,13 +17,16 @@ export const hopByHop: ReadonlySet<string> = new Set([
   "http2-settings",
 ]);
 
-/** Naming one of these in `Connection` must not take them away from the backend: it would change what was routed on. */
+/** Naming one of these in `Connection` does not take them away: they are never fields of one connection. */
 const endToEnd: ReadonlySet<string> = new Set([
   "host",
   "content-length",
   "content-type",
   "authorization",
   "cookie",
+  "forwarded",
+  "x-real-ip",
+  "x-request-id",
 ]);
 
 export function removeHopByHop(headers: HeaderFields): void {
@@ -37,6 +40,11 @@ export function removeNamed(headers: HeaderFields, connection: string | undefine
   if (connection === undefined || /^(?:keep-alive|close)$/i.test(connection)) return;
   const listed = new Set(connection.split(",").map((name) => name.trim().toLowerCase()));
   headers.removeAll((name) => listed.has(name) && !isProtected(name));
+}
+
+/** Whether a `TE` field says that trailers are welcome. */
+export function wantsTrailers(te: string | undefined): boolean {
+  return te !== undefined && /(?:^|,)\s*trailers\s*(?:,|;|$)/i.test(te);
 }
 
 function isHopByHop(name: string): boolean {

@@ -7,8 +7,10 @@ import type { RoutingTable } from "../../../matching/routing-table.ts";
 import type { RequestRecord } from "../../request-record.ts";
 import type { Limits, TrustedFront } from "../options.ts";
 import type { Upstreams } from "../upstream/upstreams.ts";
+import { cleanFields } from "./client-fields.ts";
 import type { Exchange } from "./exchange.ts";
 import { forward } from "./forward.ts";
+import { addForwardedHeaders } from "./forwarded-headers.ts";
 import { replyLocally, replyText } from "./local-reply.ts";
 import { redirect } from "./redirect.ts";
 import { parseTarget } from "./request-target.ts";
@@ -53,7 +55,10 @@ function read(
   const authority = known.authority ?? exchange.authority ?? "";
   const { path, query } = known;
   const visitor = visitorOf(exchange, trustedHops);
-  const request = new RoutedRequest(exchange, { authority, path, query, visitor }, requestIdOf(exchange));
+  const headers = cleanFields(exchange.headers, trustedHops);
+  const parts = { authority, path, query, headers, visitor };
+  const request = new RoutedRequest(exchange, parts, requestIdOf(exchange));
+  addForwardedHeaders(request, trustedHops);
   return { request, refusal: check() };
 
   function check(): Refusal | undefined {
