@@ -91,6 +91,10 @@ export class ServerExchange implements Exchange {
     return this.requestTrailers;
   }
 
+  takesTrailers(headers: HeaderFields): boolean {
+    return this.protocol === "HTTP/1.1" && !headers.has("content-length");
+  }
+
   closeAfterAnswer(): void {
     this.connection.closeGracefully();
   }
