@@ -9,6 +9,7 @@ import { describeFilters } from "./contract/filters.ts";
 import { describeForgedFields } from "./contract/forged-fields.ts";
 import { describeHttp } from "./contract/http.ts";
 import { describeHttp2 } from "./contract/http2.ts";
+import { describeInterim } from "./contract/interim.ts";
 import { describeLimits } from "./contract/limits.ts";
 import { describeMessages } from "./contract/messages.ts";
 import { describeStrictness } from "./contract/strictness.ts";
@@ -27,6 +28,7 @@ export function describeDataPlane(name: string, create: CreateDataPlane, traits:
       describe("strictness", () => describeStrictness(create));
       describe("forged fields", () => describeForgedFields(create));
       describe("trailers", () => describeTrailers(create));
+      describe("interim answers", () => describeInterim(create));
       describe("limits", () => describeLimits(create));
     }
     describe("changes", () => describeChanges(create, traits));

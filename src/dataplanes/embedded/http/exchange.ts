@@ -27,6 +27,8 @@ export interface Exchange {
 
   /** Lets a client that waits for it send its body. */
   continue(): void;
+  /** Passes on an answer that informs; nothing happens where the client knows no such thing or does not read. */
+  inform(status: number, headers: HeaderFields): void;
   /** Fields after the body; complete only when the body has ended. */
   trailers(): HeaderFields | undefined;
   /** Whether fields can follow the body of an answer with this header. */

@@ -16,6 +16,7 @@ import { addCorsHeaders } from "./cors.ts";
 import { applyEdits } from "./edit-headers.ts";
 import type { HeaderFields } from "./header-fields.ts";
 import { removeHopByHop } from "./hop-by-hop.ts";
+import { cleanInterim } from "./interim.ts";
 import { replyLocally } from "./local-reply.ts";
 import type { RequestBody } from "./request-body.ts";
 import type { RoutedRequest } from "./routed-request.ts";
@@ -84,6 +85,17 @@ export class Forwarding implements UpstreamHandler {
     });
     request.exchange.onClose(() => this.#stop());
     this.#attempt();
+  }
+
+  onInterim(status: number, headers: HeaderFields): void {
+    // 100 is between neighbours, and the client has had its own.
+    if (status === 100 || this.#over) return;
+    cleanInterim(headers, this.#filters());
+    try {
+      this.#parts.request.exchange.inform(status, headers);
+    } catch {
+      // A field that cannot be sent; the answer itself is still to come.
+    }
   }
 
   onAnswer(status: number, headers: HeaderFields): void {

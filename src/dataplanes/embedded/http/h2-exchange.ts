@@ -66,6 +66,11 @@ export class H2Exchange implements Exchange, StreamHandler {
     this.#session.sendHeader(this.#stream, [":status", "100"], [], false);
   }
 
+  inform(status: number, headers: HeaderFields): void {
+    if (this.status !== 0 || this.#stream.localEnded || this.#session.congested) return;
+    this.#session.sendHeader(this.#stream, [":status", String(status)], headers.flat, false);
+  }
+
   trailers(): HeaderFields | undefined {
     return this.#requestTrailers;
   }

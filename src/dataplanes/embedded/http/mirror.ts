@@ -40,6 +40,7 @@ export function sendMirrors(
 }
 
 const forgetful: UpstreamHandler = {
+  onInterim: () => {},
   onAnswer: () => {},
   onData: () => {},
   onEnd: () => {},
