@@ -12,6 +12,7 @@ import type { Duplex } from "node:stream";
 import type { BackendItem, Endpoint } from "../../../plan/backend.ts";
 import type { Filters, ForwardAction, WeightedBackend } from "../../../plan/rule.ts";
 import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler } from "../upstream/upstream.ts";
+import { answerTimeouts } from "./answer-timeouts.ts";
 import { addCorsHeaders } from "./cors.ts";
 import { applyEdits } from "./edit-headers.ts";
 import type { HeaderFields } from "./header-fields.ts";
@@ -186,6 +187,7 @@ export class Forwarding implements UpstreamHandler {
         body: body?.open(),
         trailers: body === undefined ? noTrailers : this.#requestTrailers,
         websocket: head.websocket,
+        timeouts: answerTimeouts(action.timeouts, this.#serving.limits),
       },
       this,
     );
