@@ -26,7 +26,7 @@ export function forward(serving: Serving, request: RoutedRequest, action: Forwar
   }
   const chosen = choose(serving, request, action);
   if (chosen === undefined) return;
-  const head = buildHead(request, action, { ...chosen, trustedHops: serving.trustedHops });
+  const head = buildHead(request, action, chosen);
   const body = bodyOf(serving, request, action);
   sendMirrors(serving, [action.filters, chosen.entry.filters], { head, body, request });
   new Forwarding(serving, {

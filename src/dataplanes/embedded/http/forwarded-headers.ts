@@ -1,32 +1,15 @@
 import type { TrustedFront } from "../options.ts";
-import type { HeaderFields } from "./header-fields.ts";
+import { areTrusted } from "./client-fields.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 
-export const vouching: ReadonlySet<string> = new Set([
-  "forwarded",
-  "x-forwarded-for",
-  "x-forwarded-host",
-  "x-forwarded-port",
-  "x-forwarded-proto",
-  "x-real-ip",
-]);
-
-/** Proxies in front whose words stay. */
-export function areTrusted(hops: TrustedFront): boolean {
-  return typeof hops === "number" && hops > 0;
-}
-
 /**
- * Tells the backend who asked and how. Without trusted proxies in front, whatever the client says about this has been taken away and is replaced; with
- * them, their words stay and the peer's address is appended. A connector on this machine speaks for the visitor, and for nobody else.
+ * Tells who asked and how, to rules and to the backend. Without trusted proxies in front, whatever the client says about
+ * this has been taken away and is replaced; with them, their words stay and the peer's address is appended. A connector on
+ * this machine speaks for the visitor, and for nobody else.
  */
-export function addForwardedHeaders(
-  headers: HeaderFields,
-  request: RoutedRequest,
-  trustedHops: TrustedFront,
-): void {
+export function addForwardedHeaders(request: RoutedRequest, trustedHops: TrustedFront): void {
   const { connection } = request.exchange;
-  const { visitor, authority } = request;
+  const { visitor, authority, headers } = request;
   const scheme = visitor?.scheme ?? (connection.secure ? "https" : "http");
   if (areTrusted(trustedHops)) {
     const before = headers.get("x-forwarded-for");

@@ -62,12 +62,12 @@ export class HeaderFields {
   }
 
   /** A copy. */
-  without(unwanted: ReadonlySet<string>): HeaderFields {
+  without(unwanted: (name: string) => boolean): HeaderFields {
     const fields = this.#fields;
     const kept: string[] = [];
     for (let at = 0; at < fields.length; at += 2) {
       const name = fields[at] as string;
-      if (!unwanted.has(name)) kept.push(name, fields[at + 1] as string);
+      if (!unwanted(name)) kept.push(name, fields[at + 1] as string);
     }
     return new HeaderFields(kept);
   }

@@ -6,6 +6,7 @@ import type { Rule } from "../../../plan/rule.ts";
 import type { RequestRecord } from "../../request-record.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HeaderFields } from "./header-fields.ts";
+import { wantsTrailers } from "./hop-by-hop.ts";
 import type { Visitor } from "./visitor.ts";
 
 /** One request on its way: what was asked, what was decided, what came of it. */
@@ -15,6 +16,7 @@ export class RoutedRequest implements RequestView {
   readonly authority: string;
   readonly path: string;
   readonly query: string;
+  /** Those that are routed on and passed on: without what the client may not say or says to this proxy alone. */
   readonly headers: HeaderFields;
   readonly requestId: string;
   readonly visitor: Visitor | undefined;
@@ -31,7 +33,7 @@ export class RoutedRequest implements RequestView {
   constructor(exchange: Exchange, target: TargetParts, requestId: string) {
     this.exchange = exchange;
     this.method = exchange.method;
-    this.headers = exchange.headers;
+    this.headers = target.headers;
     this.authority = target.authority;
     this.path = target.path;
     this.query = target.query;
@@ -40,7 +42,16 @@ export class RoutedRequest implements RequestView {
   }
 
   header(name: string): string | undefined {
-    return name === "host" ? this.authority : this.headers.get(name);
+    if (name === "host") return this.authority;
+    return this.headers.get(name) ?? this.#passedOnAnew(name);
+  }
+
+  /** Fields of the client's connection that the backend's connection gets again. */
+  #passedOnAnew(name: string): string | undefined {
+    if (name === "te") return wantsTrailers(this.exchange.headers.get("te")) ? "trailers" : undefined;
+    if (!this.exchange.websocket) return undefined;
+    if (name === "upgrade") return "websocket";
+    return name === "connection" ? "upgrade" : undefined;
   }
 
   toRecord(): RequestRecord {
@@ -74,5 +85,6 @@ export interface TargetParts {
   readonly authority: string;
   readonly path: string;
   readonly query: string;
+  readonly headers: HeaderFields;
   readonly visitor: Visitor | undefined;
 }

@@ -7,13 +7,18 @@ import type { RoutingTable } from "../../../matching/routing-table.ts";
 import type { RequestRecord } from "../../request-record.ts";
 import type { Limits, TrustedFront } from "../options.ts";
 import type { Upstreams } from "../upstream/upstreams.ts";
+import { cleanFields } from "./client-fields.ts";
 import type { Exchange } from "./exchange.ts";
 import { forward } from "./forward.ts";
+import { addForwardedHeaders } from "./forwarded-headers.ts";
 import { replyLocally, replyText } from "./local-reply.ts";
 import { redirect } from "./redirect.ts";
 import { parseTarget } from "./request-target.ts";
 import { RoutedRequest } from "./routed-request.ts";
 import { visitorOf } from "./visitor.ts";
+
+/** Any method may be known to a backend; no backend knows one that is longer than this (RFC 9112, 3). */
+const LONGEST_METHOD = 64;
 
 /** What serving needs besides the request. */
 export interface Serving {
@@ -53,12 +58,18 @@ function read(
   const authority = known.authority ?? exchange.authority ?? "";
   const { path, query } = known;
   const visitor = visitorOf(exchange, trustedHops);
-  const request = new RoutedRequest(exchange, { authority, path, query, visitor }, requestIdOf(exchange));
+  const headers = cleanFields(exchange.headers, trustedHops);
+  const parts = { authority, path, query, headers, visitor };
+  const request = new RoutedRequest(exchange, parts, requestIdOf(exchange));
+  addForwardedHeaders(request, trustedHops);
   return { request, refusal: check() };
 
   function check(): Refusal | undefined {
     if (exchange.method === "CONNECT") return { status: 405, message: "CONNECT is not served" };
+    if (exchange.method.length > LONGEST_METHOD) return { status: 501, message: "the method is too long" };
     if (invalid !== undefined) return { status: 400, message: invalid };
+    if (path === "*" && exchange.method !== "OPTIONS")
+      return { status: 400, message: "only OPTIONS asks for *" };
     if (exchange.headers.count > limits.headerCount)
       return { status: 431, message: "too many header fields" };
     const length = Number(exchange.headers.get("content-length") ?? 0);

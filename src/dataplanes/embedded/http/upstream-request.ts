@@ -2,17 +2,12 @@ import { randomBytes } from "node:crypto";
 import { editPath } from "../../../matching/rewrite.ts";
 import type { BackendItem } from "../../../plan/backend.ts";
 import type { ForwardAction, WeightedBackend } from "../../../plan/rule.ts";
-import type { TrustedFront } from "../options.ts";
-import { applyEdits } from "./edit-headers.ts";
-import { addForwardedHeaders, areTrusted, vouching } from "./forwarded-headers.ts";
+import { applyEdits, removeTwins } from "./edit-headers.ts";
 import type { HeaderFields } from "./header-fields.ts";
-import { hopByHop, removeNamed } from "./hop-by-hop.ts";
+import { wantsTrailers } from "./hop-by-hop.ts";
 import { isGrpc } from "./local-reply.ts";
 import type { RoutedRequest } from "./routed-request.ts";
-
-/** What is said to this proxy and not to the backend. */
-const ownHop: ReadonlySet<string> = new Set([...hopByHop, "expect"]);
-const ownHopAndVouching: ReadonlySet<string> = new Set([...ownHop, ...vouching]);
+import { announceTrailers, requestTrailerTest } from "./trailers.ts";
 
 /** What the backend gets to see, without the body. */
 export interface RequestHead {
@@ -28,25 +23,30 @@ export interface RequestHead {
 export function buildHead(
   request: RoutedRequest,
   action: ForwardAction,
-  chosen: {
-    readonly entry: WeightedBackend;
-    readonly backend: BackendItem;
-    readonly trustedHops: TrustedFront;
-  },
+  chosen: { readonly entry: WeightedBackend; readonly backend: BackendItem },
 ): RequestHead {
   const { entry, backend } = chosen;
   const { exchange } = request;
   const protocol = protocolOf(request, backend);
-  const headers = request.headers.without(areTrusted(chosen.trustedHops) ? ownHop : ownHopAndVouching);
-  removeNamed(headers, request.headers.get("connection"));
-  if (protocol === "h2" && wantsTrailers(request.headers.get("te"))) headers.add("te", "trailers");
+  const headers = request.headers.copy();
+  if (protocol === "h2" && wantsTrailers(exchange.headers.get("te"))) headers.add("te", "trailers");
   // HTTP/2 has no key of its own for WebSockets; the HTTP/1.1 handshake with the backend needs one.
   if (exchange.websocket && exchange.protocol === "HTTP/2") {
     headers.set("sec-websocket-key", randomBytes(16).toString("base64"));
   }
-  addForwardedHeaders(headers, request, chosen.trustedHops);
+  removeTwins(headers, action.filters.requestHeaders);
+  removeTwins(headers, entry.filters.requestHeaders);
   applyEdits(headers, action.filters.requestHeaders);
   applyEdits(headers, entry.filters.requestHeaders);
+
+  // HTTP/1.1 has a place for trailers behind chunks only.
+  if (exchange.body !== undefined && (protocol === "h2" || !headers.has("content-length"))) {
+    announceTrailers(
+      headers,
+      exchange.headers.get("trailer"),
+      requestTrailerTest([action.filters, entry.filters]),
+    );
+  }
 
   const edited = headers.get("host");
   headers.remove("host");
@@ -62,10 +62,6 @@ export function buildHead(
     websocket: exchange.websocket,
     protocol,
   };
-}
-
-function wantsTrailers(te: string | undefined): boolean {
-  return te !== undefined && /(?:^|,)\s*trailers\s*(?:,|;|$)/i.test(te);
 }
 
 function protocolOf(request: RoutedRequest, backend: BackendItem): "h1" | "h2" {

@@ -23,10 +23,21 @@ export interface UpstreamRequest {
   /** Fields to send after the body, asked for when it has ended. */
   readonly trailers: () => HeaderFields | undefined;
   readonly websocket: boolean;
+  readonly timeouts: AnswerTimeouts;
+}
+
+/** How long a backend may keep a request waiting, in milliseconds; 0 is without bound. */
+export interface AnswerTimeouts {
+  /** Until the header of the answer. */
+  readonly responseMs: number;
+  /** Between two pieces of the answer. */
+  readonly idleMs: number;
 }
 
 /** Exactly one of `onEnd`, `onSwitch` and `onFailure` comes last, unless the call is cancelled: then nothing comes any more. */
 export interface UpstreamHandler {
+  /** An answer that informs (1xx but 101), any number of times before `onAnswer`. */
+  onInterim(status: number, headers: HeaderFields): void;
   onAnswer(status: number, headers: HeaderFields, flow: Flow): void;
   /** The chunk is lent for the time of the call. */
   onData(chunk: Buffer, flow: Flow): void;
