@@ -8,6 +8,7 @@ import { describeChanges } from "./contract/changes.ts";
 import { describeFilters } from "./contract/filters.ts";
 import { describeHttp } from "./contract/http.ts";
 import { describeHttp2 } from "./contract/http2.ts";
+import { describeHttp2Ends } from "./contract/http2-ends.ts";
 import { describeLimits } from "./contract/limits.ts";
 import { describeMessages } from "./contract/messages.ts";
 import { describeStrictness } from "./contract/strictness.ts";
@@ -27,5 +28,6 @@ export function describeDataPlane(name: string, create: CreateDataPlane, traits:
     }
     describe("changes", () => describeChanges(create, traits));
     describe("HTTP/2", () => describeHttp2(create));
+    describe("HTTP/2, the end of answers", () => describeHttp2Ends(create));
   });
 }

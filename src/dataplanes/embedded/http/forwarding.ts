@@ -85,7 +85,7 @@ export class Forwarding implements UpstreamHandler {
     this.#attempt();
   }
 
-  onAnswer(status: number, headers: HeaderFields): void {
+  onAnswer(status: number, headers: HeaderFields, flow: Flow): void {
     if (this.#parts.action.retry?.codes.includes(status) === true && this.#mayRetry()) {
       this.#call?.cancel();
       this.#retry();
@@ -96,7 +96,8 @@ export class Forwarding implements UpstreamHandler {
     this.#finishHead(headers);
     const { exchange } = request;
     try {
-      exchange.answer(status, headers, mayHaveBody(exchange.method, status));
+      // What ends with its header is passed on so: gRPC has its status there (Trailers-Only).
+      exchange.answer(status, headers, !flow.complete && mayHaveBody(exchange.method, status));
     } catch {
       // A header of the backend, or one that the route adds, that cannot be sent.
       this.#fail(502, "InvalidAnswer", "the answer of the backend cannot be passed on");

@@ -35,9 +35,10 @@ export function replyText(exchange: Exchange, status: number, message: string): 
   exchange.answer(
     status,
     new HeaderFields(["content-type", "text/plain; charset=utf-8", "content-length", String(body.length)]),
-    true,
+    exchange.method !== "HEAD",
   );
-  if (exchange.method !== "HEAD") exchange.write(body);
+  if (exchange.method === "HEAD") return;
+  exchange.write(body);
   exchange.end();
 }
 

@@ -18,7 +18,7 @@ export interface AnswerHandler extends StreamHandler {
   /** `onAnswer` has been called. */
   readonly answered: boolean;
   /** Once; answers that only inform are left out. */
-  onAnswer(status: number, headers: HeaderFields): void;
+  onAnswer(status: number, headers: HeaderFields, endStream: boolean): void;
 }
 
 export interface ClientSessionEvents {
@@ -145,7 +145,7 @@ export class ClientSession extends Session {
     if (endStream && !bodiless && contentLength > 0) return errorCode.protocolError;
     stream.expected = bodiless ? 0 : contentLength;
     stream.awaitsHeader = false;
-    handler.onAnswer(status, new HeaderFields(fields.fields));
+    handler.onAnswer(status, new HeaderFields(fields.fields), endStream);
     return endStream ? stream.receiveEnd(undefined) : undefined;
   }
 

@@ -19,6 +19,7 @@ export interface H2CallParts {
 /** One request on its own stream. */
 export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
   answered = false;
+  complete = false;
   deadline: number = Number.POSITIVE_INFINITY;
   readonly #parts: H2CallParts;
   /** Calls of gRPC last as long as they last. */
@@ -70,6 +71,8 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
 
   cancel(): void {
     this.#finish();
+    // Both sides have said everything: there is nothing to cancel.
+    if (this.complete && this.#stream?.localEnded === true) return;
     this.#stream?.reset(errorCode.cancel);
   }
 
@@ -84,8 +87,9 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
     this.#stream?.reset(errorCode.cancel);
   }
 
-  onAnswer(status: number, headers: HeaderFields): void {
+  onAnswer(status: number, headers: HeaderFields, endStream: boolean): void {
     this.answered = true;
+    this.complete = endStream;
     this.#expectMore();
     if (!this.#over) this.#parts.handler.onAnswer(status, headers, this);
   }

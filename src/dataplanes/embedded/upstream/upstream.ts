@@ -38,6 +38,8 @@ export interface UpstreamHandler {
 
 /** Holds the answer back while the client is slow; called from within `onAnswer` and `onData`, resumed from anywhere. */
 export interface Flow {
+  /** Known with the header: nothing comes after it, neither a body nor trailers. */
+  readonly complete: boolean;
   pause(): void;
   resume(): void;
 }
