@@ -150,7 +150,7 @@ export class Forwarding implements UpstreamHandler {
     const unanswered = this.#parts.request.exchange.status === 0 && failure.kind !== "invalid";
     if (unanswered && this.#mayRetry()) this.#retry();
     else if (unanswered && this.#mayTryAnother(failure)) this.#attempt();
-    else this.#fail(...failures[failure.kind]);
+    else this.#fail(...failures[failure.kind], failure.code);
   }
 
   #attempt(): void {
@@ -218,10 +218,10 @@ export class Forwarding implements UpstreamHandler {
     if (cors !== undefined) addCorsHeaders(headers, cors, request.headers.get("origin"));
   }
 
-  #fail(status: number, reason: string, message: string): void {
+  #fail(status: number, reason: string, message: string, resetCode?: number): void {
     if (this.#over) return;
     this.#stop();
-    replyLocally(this.#parts.request, status, { reason, message });
+    replyLocally(this.#parts.request, status, { reason, message, resetCode });
   }
 
   /** The client has its answer, or has gone. */

@@ -3,6 +3,7 @@ import type { Connection } from "../connections.ts";
 import { IncomingBody } from "../http2/incoming-body.ts";
 import type { RequestFields } from "../http2/message-fields.ts";
 import { errorCode } from "../http2/protocol.ts";
+import { codeForClient } from "../http2/reset-codes.ts";
 import type { ServerSession } from "../http2/server-session.ts";
 import type { Stream, StreamHandler } from "../http2/stream.ts";
 import { StreamTunnel } from "../http2/stream-tunnel.ts";
@@ -108,8 +109,8 @@ export class H2Exchange implements Exchange, StreamHandler {
     this.#finish();
   }
 
-  abort(): void {
-    this.#stream.reset(errorCode.internalError);
+  abort(code?: number): void {
+    this.#stream.reset(codeForClient(code));
   }
 
   switchProtocols(headers: HeaderFields, backend: Duplex): void {

@@ -3,7 +3,13 @@
 import { HeaderFields } from "../http/header-fields.ts";
 import type { Limits } from "../options.ts";
 import type { BlockHead } from "./header-block.ts";
-import { type FieldBounds, ResponseFields, TrailerFields, unread } from "./message-fields.ts";
+import {
+  type FieldBounds,
+  ResponseFields,
+  TrailerFields,
+  unread,
+  WRITTEN_FIELD_BYTES,
+} from "./message-fields.ts";
 import { errorCode, MAX_STREAM_ID, setting } from "./protocol.ts";
 import { Session } from "./session.ts";
 import type { Stream, StreamHandler } from "./stream.ts";
@@ -51,12 +57,15 @@ export class ClientSession extends Session {
       streamResets: 0,
     });
     this.#events = events;
-    this.#fieldBounds = { headerBytes: limits.headerBytes, headerCount: limits.headerCount + 1 };
+    // The same answer has room or has none, whichever protocol the backend speaks.
+    const { headerBytes } = limits;
+    this.#fieldBounds = { headerBytes, headerCount: 0, fieldBytes: WRITTEN_FIELD_BYTES };
     this.outbox.preface();
     this.greet([
       [setting.enablePush, 0],
       [setting.initialWindowSize, STREAM_WINDOW_BYTES],
-      [setting.maxHeaderListSize, limits.headerBytes],
+      // Counted with more for each field than HTTP/1.1 spends on it.
+      [setting.maxHeaderListSize, headerBytes * 2],
     ]);
   }
 

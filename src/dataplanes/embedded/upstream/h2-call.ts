@@ -2,7 +2,7 @@ import type { Deadlines, Timed } from "../deadlines.ts";
 import type { HeaderFields } from "../http/header-fields.ts";
 import { isGrpc } from "../http/local-reply.ts";
 import type { AnswerHandler, ClientSession } from "../http2/client-session.ts";
-import { errorCode } from "../http2/protocol.ts";
+import { CONNECTION_LOST, errorCode } from "../http2/protocol.ts";
 import type { Stream } from "../http2/stream.ts";
 import type { Limits } from "../options.ts";
 import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
@@ -76,10 +76,10 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
     this.#stream?.reset(errorCode.cancel);
   }
 
-  fail(kind: UpstreamFailure["kind"], message: string): void {
+  fail(kind: UpstreamFailure["kind"], message: string, code?: number): void {
     if (this.#over) return;
     this.#finish();
-    this.#parts.handler.onFailure({ kind, message });
+    this.#parts.handler.onFailure({ kind, message, ...(code === undefined ? {} : { code }) });
   }
 
   onDeadline(): void {
@@ -112,8 +112,11 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
   }
 
   onClosed(code: number | undefined): void {
-    const kind = code === errorCode.refusedStream ? "refused" : "reset";
-    this.fail(kind, `the backend closed the stream with code ${code ?? 0}`);
+    if (code === CONNECTION_LOST) this.fail("reset", "the connection to the backend is lost");
+    else {
+      const kind = code === errorCode.refusedStream ? "refused" : "reset";
+      this.fail(kind, `the backend closed the stream with code ${code ?? 0}`, code ?? errorCode.noError);
+    }
   }
 
   readonly #onPiece = (piece: Buffer): void => {

@@ -48,6 +48,8 @@ export interface UpstreamFailure {
   /** `connect` and `refused`: the backend has not begun with the request. `timeout`: no answer, or no more of it. */
   readonly kind: "connect" | "refused" | "reset" | "timeout" | "invalid";
   readonly message: string;
+  /** Of the HTTP/2 stream that the backend has reset. */
+  readonly code?: number;
 }
 
 export interface UpstreamCall {
