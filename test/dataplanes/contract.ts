@@ -9,6 +9,7 @@ import { describeFilters } from "./contract/filters.ts";
 import { describeForgedFields } from "./contract/forged-fields.ts";
 import { describeHttp } from "./contract/http.ts";
 import { describeHttp2 } from "./contract/http2.ts";
+import { describeHttp2Ends } from "./contract/http2-ends.ts";
 import { describeInterim } from "./contract/interim.ts";
 import { describeLimits } from "./contract/limits.ts";
 import { describeMessages } from "./contract/messages.ts";
@@ -33,5 +34,6 @@ export function describeDataPlane(name: string, create: CreateDataPlane, traits:
     }
     describe("changes", () => describeChanges(create, traits));
     describe("HTTP/2", () => describeHttp2(create));
+    describe("HTTP/2, the end of answers", () => describeHttp2Ends(create));
   });
 }

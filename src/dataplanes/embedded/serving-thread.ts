@@ -153,7 +153,8 @@ export class ServingThread {
   }
 
   #serveSecured(stream: TLSSocket, listener: ListenerItem): void {
-    stream.on("error", ignore);
+    // Node tells of a broken record and keeps the connection; nothing good can come on it any more (RFC 8446, 6.2).
+    stream.on("error", () => stream.destroy());
     const port = this.#table.get("port", listener.port);
     if (port === undefined) stream.destroy();
     else if (listener.protocol === "HTTPS") {
@@ -187,5 +188,3 @@ function serverNameOf(stream: TLSSocket): string | undefined {
   const { servername } = stream as TLSSocket & { readonly servername?: string | false };
   return typeof servername === "string" && servername !== "" ? servername : undefined;
 }
-
-function ignore(): void {}

@@ -40,8 +40,8 @@ export interface Exchange {
   write(chunk: Buffer): boolean;
   onDrain(handler: () => void): void;
   end(trailers?: HeaderFields): void;
-  /** Ends an answer that cannot be completed so that the client notices. */
-  abort(): void;
+  /** Ends an answer that cannot be completed so that the client notices; `code` is that of the backend's HTTP/2 stream, if it had one. */
+  abort(code?: number): void;
   /** Joins the client with the stream of a backend that agreed to switch protocols. */
   switchProtocols(headers: HeaderFields, backend: Duplex): void;
   /** Called once, when everything is sent or the client has gone. */

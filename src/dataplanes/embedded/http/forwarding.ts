@@ -99,7 +99,7 @@ export class Forwarding implements UpstreamHandler {
     }
   }
 
-  onAnswer(status: number, headers: HeaderFields): void {
+  onAnswer(status: number, headers: HeaderFields, flow: Flow): void {
     if (this.#parts.action.retry?.codes.includes(status) === true && this.#mayRetry()) {
       this.#call?.cancel();
       this.#retry();
@@ -110,7 +110,8 @@ export class Forwarding implements UpstreamHandler {
     this.#finishHead(headers);
     const { exchange } = request;
     try {
-      exchange.answer(status, headers, mayHaveBody(exchange.method, status));
+      // What ends with its header is passed on so: gRPC has its status there (Trailers-Only).
+      exchange.answer(status, headers, !flow.complete && mayHaveBody(exchange.method, status));
     } catch {
       // A header of the backend, or one that the route adds, that cannot be sent.
       this.#fail(502, "InvalidAnswer", "the answer of the backend cannot be passed on");
@@ -163,7 +164,7 @@ export class Forwarding implements UpstreamHandler {
     const unanswered = this.#parts.request.exchange.status === 0 && failure.kind !== "invalid";
     if (unanswered && this.#mayRetry()) this.#retry();
     else if (unanswered && this.#mayTryAnother(failure)) this.#attempt();
-    else this.#fail(...failures[failure.kind]);
+    else this.#fail(...failures[failure.kind], failure.code);
   }
 
   #attempt(): void {
@@ -245,10 +246,10 @@ export class Forwarding implements UpstreamHandler {
     return [this.#parts.action.filters, this.#parts.entry.filters];
   }
 
-  #fail(status: number, reason: string, message: string): void {
+  #fail(status: number, reason: string, message: string, resetCode?: number): void {
     if (this.#over) return;
     this.#stop();
-    replyLocally(this.#parts.request, status, { reason, message });
+    replyLocally(this.#parts.request, status, { reason, message, resetCode });
   }
 
   /** The client has its answer, or has gone. */

@@ -1,11 +1,14 @@
-import { type Duplex, pipeline } from "node:stream";
+import type { Duplex } from "node:stream";
 import type { Connection } from "../connections.ts";
 import { IncomingBody } from "../http2/incoming-body.ts";
 import type { RequestFields } from "../http2/message-fields.ts";
 import { errorCode } from "../http2/protocol.ts";
+import { codeForClient } from "../http2/reset-codes.ts";
 import type { ServerSession } from "../http2/server-session.ts";
 import type { Stream, StreamHandler } from "../http2/stream.ts";
 import { StreamTunnel } from "../http2/stream-tunnel.ts";
+import { sideOf } from "../streams/connect-endpoint.ts";
+import { splice } from "../streams/splice.ts";
 import type { Exchange } from "./exchange.ts";
 import { HeaderFields } from "./header-fields.ts";
 import { isAuthority } from "./request-target.ts";
@@ -116,8 +119,8 @@ export class H2Exchange implements Exchange, StreamHandler {
     this.#finish();
   }
 
-  abort(): void {
-    this.#stream.reset(errorCode.internalError);
+  abort(code?: number): void {
+    this.#stream.reset(codeForClient(code));
   }
 
   switchProtocols(headers: HeaderFields, backend: Duplex): void {
@@ -129,8 +132,7 @@ export class H2Exchange implements Exchange, StreamHandler {
     this.#session.sendHeader(this.#stream, [":status", "200"], headers.flat, false);
     this.status = 200;
     const tunnel = new StreamTunnel(this.#stream, () => this.#close());
-    pipeline(tunnel, backend, ignore);
-    pipeline(backend, tunnel, ignore);
+    splice({ client: sideOf(tunnel), backend: sideOf(backend), idleTimeoutMs: 0, onEnd: ignore });
   }
 
   onClose(handler: () => void): void {

@@ -1,3 +1,4 @@
+import { grpcStatusOf } from "../http2/reset-codes.ts";
 import type { Exchange } from "./exchange.ts";
 import { HeaderFields } from "./header-fields.ts";
 import type { RoutedRequest } from "./routed-request.ts";
@@ -18,7 +19,7 @@ const grpcStatus: ReadonlyMap<number, number> = new Map([
 export function replyLocally(request: RoutedRequest, status: number, reply: LocalReply): void {
   request.reason = reply.reason;
   const { exchange } = request;
-  if (exchange.status !== 0) exchange.abort();
+  if (exchange.status !== 0) exchange.abort(reply.resetCode);
   else if (isGrpc(exchange.headers)) replyGrpc(exchange, status, reply);
   else replyText(exchange, status, reply.message);
 }
@@ -28,6 +29,8 @@ export interface LocalReply {
   readonly reason: string;
   /** For the client; names nothing that the client did not send. */
   readonly message: string;
+  /** Of the backend's HTTP/2 stream, if that was reset. */
+  readonly resetCode?: number | undefined;
 }
 
 export function replyText(exchange: Exchange, status: number, message: string): void {
@@ -35,9 +38,10 @@ export function replyText(exchange: Exchange, status: number, message: string): 
   exchange.answer(
     status,
     new HeaderFields(["content-type", "text/plain; charset=utf-8", "content-length", String(body.length)]),
-    true,
+    exchange.method !== "HEAD",
   );
-  if (exchange.method !== "HEAD") exchange.write(body);
+  if (exchange.method === "HEAD") return;
+  exchange.write(body);
   exchange.end();
 }
 
@@ -46,7 +50,7 @@ function replyGrpc(exchange: Exchange, status: number, reply: LocalReply): void 
     "content-type",
     "application/grpc",
     "grpc-status",
-    String(grpcStatus.get(status) ?? 2),
+    String(reply.resetCode === undefined ? (grpcStatus.get(status) ?? 2) : grpcStatusOf(reply.resetCode)),
     "grpc-message",
     encodeURIComponent(reply.message),
   ]);

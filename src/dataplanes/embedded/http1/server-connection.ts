@@ -10,11 +10,13 @@
  */
 
 import type { Socket } from "node:net";
-import { type Duplex, pipeline } from "node:stream";
+import type { Duplex } from "node:stream";
 import type { Connection } from "../connections.ts";
 import type { Deadlines, Timed } from "../deadlines.ts";
 import type { HeaderFields } from "../http/header-fields.ts";
 import { type Serving, serveRequest } from "../http/serve-request.ts";
+import { sideOf } from "../streams/connect-endpoint.ts";
+import { splice } from "../streams/splice.ts";
 import { asksToUpgrade } from "./connection-options.ts";
 import { statusLine } from "./head-writer.ts";
 import { type ReceivedRequest, RequestParser, type RequestSink } from "./request-parser.ts";
@@ -148,12 +150,12 @@ class ServerConnection implements RequestSink, AnswerWriter, Timed {
     }
     socket.write(head, "latin1");
     if (this.#behind !== undefined) socket.unshift(this.#behind);
-    let open = 2;
-    const ended = (): void => {
-      if (--open === 0) exchange.closed();
-    };
-    pipeline(socket, backend, ended);
-    pipeline(backend, socket, ended);
+    splice({
+      client: sideOf(socket),
+      backend: sideOf(backend),
+      idleTimeoutMs: 0,
+      onEnd: () => exchange.closed(),
+    });
   }
 
   // What the socket tells.

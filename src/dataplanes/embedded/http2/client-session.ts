@@ -3,7 +3,13 @@
 import { HeaderFields } from "../http/header-fields.ts";
 import type { Limits } from "../options.ts";
 import type { BlockHead } from "./header-block.ts";
-import { type FieldBounds, ResponseFields, TrailerFields, unread } from "./message-fields.ts";
+import {
+  type FieldBounds,
+  ResponseFields,
+  TrailerFields,
+  unread,
+  WRITTEN_FIELD_BYTES,
+} from "./message-fields.ts";
 import { errorCode, MAX_STREAM_ID, setting } from "./protocol.ts";
 import { Session } from "./session.ts";
 import type { Stream, StreamHandler } from "./stream.ts";
@@ -20,7 +26,7 @@ export interface AnswerHandler extends StreamHandler {
   /** An answer that informs (1xx), before the answer itself. */
   onInterim(status: number, headers: HeaderFields): void;
   /** Once. */
-  onAnswer(status: number, headers: HeaderFields): void;
+  onAnswer(status: number, headers: HeaderFields, endStream: boolean): void;
 }
 
 export interface ClientSessionEvents {
@@ -53,12 +59,15 @@ export class ClientSession extends Session {
       streamResets: 0,
     });
     this.#events = events;
-    this.#fieldBounds = { headerBytes: limits.headerBytes, headerCount: limits.headerCount + 1 };
+    // The same answer has room or has none, whichever protocol the backend speaks.
+    const { headerBytes } = limits;
+    this.#fieldBounds = { headerBytes, headerCount: 0, fieldBytes: WRITTEN_FIELD_BYTES };
     this.outbox.preface();
     this.greet([
       [setting.enablePush, 0],
       [setting.initialWindowSize, STREAM_WINDOW_BYTES],
-      [setting.maxHeaderListSize, limits.headerBytes],
+      // Counted with more for each field than HTTP/1.1 spends on it.
+      [setting.maxHeaderListSize, headerBytes * 2],
     ]);
   }
 
@@ -149,7 +158,7 @@ export class ClientSession extends Session {
     if (endStream && !bodiless && contentLength > 0) return errorCode.protocolError;
     stream.expected = bodiless ? 0 : contentLength;
     stream.awaitsHeader = false;
-    handler.onAnswer(status, new HeaderFields(fields.fields));
+    handler.onAnswer(status, new HeaderFields(fields.fields), endStream);
     return endStream ? stream.receiveEnd(undefined) : undefined;
   }
 

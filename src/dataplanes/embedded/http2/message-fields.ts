@@ -13,8 +13,15 @@ import { encodings } from "./hpack-encoder.ts";
 
 export interface FieldBounds {
   readonly headerBytes: number;
+  /** 0 is without bound. */
   readonly headerCount: number;
+  /** What a field counts besides its name and value. */
+  readonly fieldBytes: number;
 }
+
+/** As RFC 9113, 6.5.2 counts, and as HTTP/1.1 writes them: a colon, a space, the end of the line. */
+export const LISTED_FIELD_BYTES = 32;
+export const WRITTEN_FIELD_BYTES = 4;
 
 const digits = /^\d{1,15}$/;
 
@@ -35,8 +42,10 @@ abstract class MessageFields implements FieldSink {
   }
 
   field(field: Field, neverIndexed: boolean): void {
-    this.#size += field.size;
-    if (++this.#count > this.#bounds.headerCount || this.#size > this.#bounds.headerBytes) {
+    const { headerBytes, headerCount, fieldBytes } = this.#bounds;
+    this.#size += field.size - LISTED_FIELD_BYTES + fieldBytes;
+    this.#count++;
+    if (this.#size > headerBytes || (headerCount > 0 && this.#count > headerCount)) {
       this.tooLarge = true;
       return;
     }
@@ -80,6 +89,8 @@ export class RequestFields extends MessageFields {
   protocol: string | undefined;
   host: string | undefined;
   #cookie = -1;
+  /** A bit for each kind of pseudo-header that has come: an empty one counts, too. */
+  #pseudoSeen = 0;
 
   /** Whether all that a request needs is there, and nothing else. */
   isComplete(endStream: boolean): boolean {
@@ -95,25 +106,23 @@ export class RequestFields extends MessageFields {
   }
 
   protected pseudo({ kind, value }: Field): boolean {
+    const bit = 1 << kind;
+    if ((this.#pseudoSeen & bit) !== 0) return false;
+    this.#pseudoSeen |= bit;
     switch (kind) {
       case fieldKind.method:
-        if (this.method !== "") return false;
         this.method = value;
         return true;
       case fieldKind.scheme:
-        if (this.scheme !== "") return false;
         this.scheme = value;
         return true;
       case fieldKind.path:
-        if (this.path !== "") return false;
         this.path = value;
         return true;
       case fieldKind.authority:
-        if (this.authority !== undefined) return false;
         this.authority = value;
         return true;
       case fieldKind.protocol:
-        if (this.protocol !== undefined) return false;
         this.protocol = value;
         return true;
       default:

@@ -27,7 +27,11 @@ export const errorCode = {
   cancel: 8,
   compressionError: 9,
   enhanceYourCalm: 11,
+  inadequateSecurity: 12,
 } as const;
+
+/** In place of a code: no peer has said it, the whole connection went away. */
+export const CONNECTION_LOST = -1;
 
 export const setting = {
   headerTableSize: 1,

@@ -8,7 +8,13 @@
 import { HeaderFields } from "../http/header-fields.ts";
 import type { Limits } from "../options.ts";
 import type { BlockHead } from "./header-block.ts";
-import { RequestFields, TrailerFields, unread } from "./message-fields.ts";
+import {
+  type FieldBounds,
+  LISTED_FIELD_BYTES,
+  RequestFields,
+  TrailerFields,
+  unread,
+} from "./message-fields.ts";
 import { errorCode, MAX_STREAM_ID, preface, setting } from "./protocol.ts";
 import { Session } from "./session.ts";
 import type { Stream } from "./stream.ts";
@@ -19,15 +25,23 @@ const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 /** Pseudo-headers, and a few fields more than a request may have, so that one with too many is answered with words. */
 const COUNT_RESERVE = 8;
 const LEAVE_MS = 1_000;
+/** More than any client has open at a time: frames of older ones cannot be on their way any more. */
+const REMEMBERED_STREAMS = 1_024;
+/** Whoever leaves out more numbers than this gets another error code, and no other treatment. */
+const REMEMBERED_GAPS = 16;
 const leaving: Buffer = Buffer.from("leaving ", "latin1");
 
 export class ServerSession extends Session {
   readonly #limits: Limits;
   readonly #onRequest: (stream: Stream, fields: RequestFields) => void;
-  readonly #fieldBounds: { readonly headerBytes: number; readonly headerCount: number };
+  readonly #fieldBounds: FieldBounds;
   protected lastPeerStream = 0;
   /** Also of those that came too late to be served. */
   #lastHeard = 0;
+  /** Streams that this side ended before the client had: more of them may be on its way. */
+  readonly #endedHere: Set<number> = new Set();
+  /** Numbers that the client has left out, each with the next one that it used. */
+  readonly #gaps: [from: number, to: number][] = [];
   #leaving = false;
   #left = false;
   #timer: NodeJS.Timeout | undefined;
@@ -52,6 +66,7 @@ export class ServerSession extends Session {
     this.#fieldBounds = {
       headerBytes: limits.headerBytes,
       headerCount: limits.headerCount + COUNT_RESERVE,
+      fieldBytes: LISTED_FIELD_BYTES,
     };
     this.greet([
       [setting.maxConcurrentStreams, limits.concurrentStreams || MAX_STREAM_ID],
@@ -102,10 +117,12 @@ export class ServerSession extends Session {
     if (known !== undefined) this.#onTrailers(known, endStream, { bytes, start, end });
     else if (id % 2 === 0) this.fail(errorCode.protocolError);
     else if (id <= this.#lastHeard || this.#left) {
-      // Of a stream that is over, or after the last one: the client may not know yet.
       this.#lastHeard = Math.max(id, this.#lastHeard);
-      if (this.decode(unread, bytes, start, end)) this.idleFrame();
+      if (this.decode(unread, bytes, start, end)) this.lateFrame(id);
     } else {
+      if (id > this.#lastHeard + 2 && this.#gaps.length < REMEMBERED_GAPS) {
+        this.#gaps.push([this.#lastHeard + 1, id]);
+      }
       this.lastPeerStream = id;
       this.#lastHeard = id;
       const fields = new RequestFields(this.#fieldBounds);
@@ -113,14 +130,39 @@ export class ServerSession extends Session {
     }
   }
 
+  /** What was on its way when the stream ended here is no error; whoever has ended it and goes on breaks the protocol (RFC 9113, 5.1). */
+  protected override lateFrame(id: number): boolean {
+    if (this.#left || this.#endedHere.has(id)) return this.idleFrame();
+    const leftOut = this.#gaps.some(([from, to]) => id >= from && id < to);
+    this.fail(leftOut ? errorCode.protocolError : errorCode.streamClosed);
+    return false;
+  }
+
+  override closed(stream: Stream, soon: boolean): void {
+    if (!stream.peerIsDone) this.#rememberEnded(stream.id);
+    super.closed(stream, soon);
+  }
+
+  #rememberEnded(id: number): void {
+    this.#endedHere.add(id);
+    if (this.#endedHere.size <= REMEMBERED_STREAMS) return;
+    const oldest = this.#endedHere.values().next().value;
+    if (oldest !== undefined) this.#endedHere.delete(oldest);
+  }
+
+  #refuseStream(id: number, code: number, endStream: boolean): void {
+    if (!endStream) this.#rememberEnded(id);
+    if (this.spendReset()) this.outbox.reset(id, code);
+  }
+
   #open(id: number, fields: RequestFields, endStream: boolean): void {
     const { concurrentStreams, requestTimeoutMs } = this.#limits;
     if (concurrentStreams > 0 && this.streams.size >= concurrentStreams) {
-      if (this.spendReset()) this.outbox.reset(id, errorCode.refusedStream);
+      this.#refuseStream(id, errorCode.refusedStream, endStream);
       return;
     }
     if (!fields.tooLarge && !fields.isComplete(endStream)) {
-      if (this.spendReset()) this.outbox.reset(id, errorCode.protocolError);
+      this.#refuseStream(id, errorCode.protocolError, endStream);
       return;
     }
     const stream = this.openStream(id, false);

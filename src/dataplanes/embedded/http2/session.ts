@@ -15,6 +15,7 @@ import { type FieldSink, HpackDecoder } from "./hpack-decoder.ts";
 import { HeaderBlockWriter, HpackEncoder } from "./hpack-encoder.ts";
 import { Outbox, type OutboxOwner } from "./outbox.ts";
 import {
+  CONNECTION_LOST,
   DEFAULT_WINDOW_BYTES,
   errorCode,
   flag,
@@ -130,12 +131,12 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
   }
 
   onLost(): void {
-    this.#stop(errorCode.cancel);
+    this.#stop(CONNECTION_LOST);
   }
 
   destroy(): void {
     this.wire.destroy();
-    this.#stop(errorCode.cancel);
+    this.#stop(CONNECTION_LOST);
   }
 
   /** Ends the connection because the peer broke the protocol. */
@@ -214,6 +215,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
       case frameType.priority:
         if (frame.stream === 0) this.fail(errorCode.protocolError);
         else if (end - start !== 5) this.fail(errorCode.frameSizeError);
+        else if (uint31At(bytes, start) === frame.stream) this.fail(errorCode.protocolError);
         else this.idleFrame();
         break;
       case frameType.pushPromise:
@@ -248,13 +250,11 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     }
     const endStream = (flags & flag.endStream) !== 0;
     const stream = this.streams.get(id);
-    if (stream === undefined || (from === to && !endStream)) {
-      if (!this.idleFrame()) return;
-      if (stream === undefined) {
-        this.consumed(flowBytes);
-        return;
-      }
+    if (stream === undefined) {
+      if (this.lateFrame(id)) this.consumed(flowBytes);
+      return;
     }
+    if (from === to && !endStream && !this.idleFrame()) return;
     if (from < to) this.carried();
     const problem =
       stream.receiveData(bytes, from, to, flowBytes) ??
@@ -270,8 +270,9 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     let to = end;
     const { flags } = frame;
     if ((flags & flag.padded) !== 0) to -= from < to ? (bytes[from++] as number) : 256;
+    const dependency = (flags & flag.priority) !== 0 && from + 4 <= to ? uint31At(bytes, from) : 0;
     if ((flags & flag.priority) !== 0) from += 5;
-    if (frame.stream === 0 || to < from) {
+    if (frame.stream === 0 || to < from || dependency === frame.stream) {
       this.fail(errorCode.protocolError);
       return;
     }
@@ -376,6 +377,11 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     if (this.#idleFrames.spend()) return true;
     this.fail(errorCode.enhanceYourCalm);
     return false;
+  }
+
+  /** A frame for a stream that is over. False ends the connection. */
+  protected lateFrame(_stream: number): boolean {
+    return this.idleFrame();
   }
 
   /** A stream for which work was begun in vain. */

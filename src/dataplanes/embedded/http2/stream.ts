@@ -75,6 +75,7 @@ export class Stream {
   #localEnded = false;
   #dropsRest = false;
   #closed = false;
+  #resetByPeer = false;
   #closeCode: number | undefined;
   #closeWaits = false;
 
@@ -99,6 +100,11 @@ export class Stream {
 
   get closed(): boolean {
     return this.#closed;
+  }
+
+  /** The peer has said that it says no more: with its last frame, or by a reset. */
+  get peerIsDone(): boolean {
+    return this.#remoteEnded || this.#resetByPeer;
   }
 
   // What the peer says.
@@ -136,6 +142,7 @@ export class Stream {
   }
 
   receiveReset(code: number): void {
+    this.#resetByPeer = true;
     if (this.#own && this.#remoteEnded && !this.#closed) {
       this.#pending = undefined;
       this.#localEnded = true;

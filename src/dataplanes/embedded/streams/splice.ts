@@ -24,7 +24,7 @@ export interface SpliceOptions {
   readonly backend: Side;
   /** Without a byte in either direction; 0 for never. */
   readonly idleTimeoutMs: number;
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal;
   readonly onEnd: (result: SpliceResult) => void;
 }
 
@@ -97,7 +97,7 @@ export function splice({ client, backend, idleTimeoutMs, signal, onEnd }: Splice
       if (open > 0) return;
       clearTimeout(idle);
       clearTimeout(linger);
-      signal.removeEventListener("abort", abort);
+      signal?.removeEventListener("abort", abort);
       onEnd({
         ...(verdict ?? { reason: "closed" }),
         bytesFromClient: upward.bytes,
@@ -108,11 +108,11 @@ export function splice({ client, backend, idleTimeoutMs, signal, onEnd }: Splice
 
   watch(client, backend, downward);
   watch(backend, client, upward);
-  if (signal.aborted) {
+  if (signal?.aborted === true) {
     abort();
     return;
   }
-  signal.addEventListener("abort", abort);
+  signal?.addEventListener("abort", abort);
   flow(client, backend, upward);
   flow(backend, client, downward);
   client.stream.resume();

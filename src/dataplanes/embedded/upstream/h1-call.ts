@@ -13,6 +13,7 @@ export class H1Call implements UpstreamCall, Flow {
   readonly head: string;
   /** Nobody waits for it any more. */
   over = false;
+  complete = false;
   #connection: H1Connection | undefined;
 
   /** Throws if the request cannot be put into words. */

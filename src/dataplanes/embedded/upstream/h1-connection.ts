@@ -130,7 +130,9 @@ export class H1Connection implements AnswerSink, Timed {
     this.#keepMs = keepAlive ? keptFor(headers.get("keep-alive")) : 0;
     this.deadline = this.#deadlines.after(this.#timeouts.idleMs);
     const call = this.#call;
-    call?.handler.onAnswer(status, headers, call);
+    if (call === undefined) return;
+    call.complete = !hasBody;
+    call.handler.onAnswer(status, headers, call);
   }
 
   onBody(piece: Buffer): void {

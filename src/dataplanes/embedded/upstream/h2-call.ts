@@ -2,7 +2,7 @@ import type { Deadlines, Timed } from "../deadlines.ts";
 import type { HeaderFields } from "../http/header-fields.ts";
 import { isGrpc } from "../http/local-reply.ts";
 import type { AnswerHandler, ClientSession } from "../http2/client-session.ts";
-import { errorCode } from "../http2/protocol.ts";
+import { CONNECTION_LOST, errorCode } from "../http2/protocol.ts";
 import type { Stream } from "../http2/stream.ts";
 import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
 
@@ -17,6 +17,7 @@ export interface H2CallParts {
 /** One request on its own stream. */
 export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
   answered = false;
+  complete = false;
   deadline: number = Number.POSITIVE_INFINITY;
   readonly #parts: H2CallParts;
   /** Calls of gRPC last as long as they last. */
@@ -68,13 +69,15 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
 
   cancel(): void {
     this.#finish();
+    // Both sides have said everything: there is nothing to cancel.
+    if (this.complete && this.#stream?.localEnded === true) return;
     this.#stream?.reset(errorCode.cancel);
   }
 
-  fail(kind: UpstreamFailure["kind"], message: string): void {
+  fail(kind: UpstreamFailure["kind"], message: string, code?: number): void {
     if (this.#over) return;
     this.#finish();
-    this.#parts.handler.onFailure({ kind, message });
+    this.#parts.handler.onFailure({ kind, message, ...(code === undefined ? {} : { code }) });
   }
 
   onDeadline(): void {
@@ -86,8 +89,9 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
     if (!this.#over) this.#parts.handler.onInterim(status, headers);
   }
 
-  onAnswer(status: number, headers: HeaderFields): void {
+  onAnswer(status: number, headers: HeaderFields, endStream: boolean): void {
     this.answered = true;
+    this.complete = endStream;
     this.#expectMore();
     if (!this.#over) this.#parts.handler.onAnswer(status, headers, this);
   }
@@ -110,8 +114,11 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
   }
 
   onClosed(code: number | undefined): void {
-    const kind = code === errorCode.refusedStream ? "refused" : "reset";
-    this.fail(kind, `the backend closed the stream with code ${code ?? 0}`);
+    if (code === CONNECTION_LOST) this.fail("reset", "the connection to the backend is lost");
+    else {
+      const kind = code === errorCode.refusedStream ? "refused" : "reset";
+      this.fail(kind, `the backend closed the stream with code ${code ?? 0}`, code ?? errorCode.noError);
+    }
   }
 
   readonly #onPiece = (piece: Buffer): void => {

@@ -49,6 +49,8 @@ export interface UpstreamHandler {
 
 /** Holds the answer back while the client is slow; called from within `onAnswer` and `onData`, resumed from anywhere. */
 export interface Flow {
+  /** Known with the header: nothing comes after it, neither a body nor trailers. */
+  readonly complete: boolean;
   pause(): void;
   resume(): void;
 }
@@ -57,6 +59,8 @@ export interface UpstreamFailure {
   /** `connect` and `refused`: the backend has not begun with the request. `timeout`: no answer, or no more of it. */
   readonly kind: "connect" | "refused" | "reset" | "timeout" | "invalid";
   readonly message: string;
+  /** Of the HTTP/2 stream that the backend has reset. */
+  readonly code?: number;
 }
 
 export interface UpstreamCall {
