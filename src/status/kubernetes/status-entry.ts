@@ -17,7 +17,7 @@ export interface StatusEntry {
   since?: number;
   /** Since when the object may say something else than it should: what is gathered waits from then. */
   dirtySince?: number;
-  /** Since when the watch shows an object that is older than the one we know. */
+  /** When the watch last showed an object that is older than the one we know, and none since. */
   doubtSince?: number;
 }
 

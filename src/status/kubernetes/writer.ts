@@ -83,7 +83,7 @@ export class StatusWriter {
       if (entry.live === undefined || isNewer(live, entry.live)) {
         entry.live = live;
         delete entry.doubtSince;
-      } else entry.doubtSince ??= this.#clock.now();
+      } else entry.doubtSince = this.#clock.now();
       this.#enqueue(key);
     }
   }
@@ -123,7 +123,6 @@ export class StatusWriter {
     for (const [key, entry] of this.#entries) {
       // Whoever led before may have written what no verdict stands behind any more.
       if (entry.verdict === undefined && isWritten(entry.live?.status)) entry.wasOurs = true;
-      delete entry.dirtySince;
       this.#enqueue(key);
     }
     const end = (): void => queue.close();
