@@ -16,7 +16,7 @@ import {
 } from "./status-scene.ts";
 import type { Fault } from "./status-server.ts";
 
-const RUNS = Number(process.env["HISTORIES"] ?? 500);
+const RUNS = Number(process.env["HISTORIES"] ?? 300);
 /** The least time between two writes, and the way to the server. */
 const WAY_MS = 250;
 const TIMEOUT = 60_000 + RUNS * 500;

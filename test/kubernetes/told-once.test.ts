@@ -41,6 +41,16 @@ describe("a write", () => {
     },
   );
 
+  test("after a conflict is made where the object is not found at first: an API server may have just begun", async () => {
+    scene.server.fault = (method) => ({ refused: method === "PATCH" ? 409 : 404 });
+    const news = setVerdict(true, { routes: 2 });
+    scene.judge(SET, news);
+    await scene.clock.advance(3_000);
+    scene.server.fault = () => undefined;
+    await scene.clock.advance(60_000);
+    expect(said()).toBe(summaryOf(news));
+  });
+
   test("whose answer is lost is not made again", async () => {
     scene.server.writes.length = 0;
     fail("PATCH", 1, { lost: true });

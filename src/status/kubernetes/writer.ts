@@ -277,19 +277,16 @@ export class StatusWriter {
     return desired;
   }
 
-  /** The object as it is now; undefined when it is gone. */
+  /**
+   * The object as it is now. Where it is not found it is asked for again, until the watch says that it
+   * is deleted: an API server that has just begun does not find what it does not serve yet.
+   */
   async #refresh(key: Key, entry: StatusEntry, signal: AbortSignal): Promise<LiveObject | undefined> {
     const { live } = entry;
     if (live === undefined) return undefined;
-    try {
-      const fresh = await readObject(this.#options.client, key, live, signal);
-      this.#take(entry, live, withoutRecords(fresh));
-      return fresh;
-    } catch (error) {
-      if (!hasStatus(error, 404)) throw error;
-      if (entry.live === live) delete entry.live;
-      return undefined;
-    }
+    const fresh = await readObject(this.#options.client, key, live, signal);
+    this.#take(entry, live, withoutRecords(fresh));
+    return fresh;
   }
 
   #take(entry: StatusEntry, known: LiveObject, answer: LiveObject): void {
