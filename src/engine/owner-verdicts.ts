@@ -129,8 +129,12 @@ function judgeChild({ owner, problem }: Attachment, lookup: Lookup, sources: Sou
     const finding = parentNotAccepted(listeners);
     return { ...base, conditions: [fails("Accepted", finding), fails("Programmed", asProgrammed(finding))] };
   }
-  return { ...base, conditions: listenersConditions(listeners, { infrastructure: parent?.problem }) };
+  const infrastructure = parent?.problem && { ...PARENT_NOT_PROGRAMMED, reason: parent.problem.reason };
+  return { ...base, conditions: listenersConditions(listeners, { infrastructure }) };
 }
+
+/** What is wrong with the parent's infrastructure is for the parent's owner. */
+const PARENT_NOT_PROGRAMMED = { message: "the parent Gateway is not programmed" };
 
 function judgeRoot(attachment: Attachment, lookup: Lookup, sources: Sources, counts: Counts): OwnerVerdict {
   const { owner, problem } = attachment;
