@@ -201,7 +201,8 @@ describe("the engine", () => {
           if (resource === undefined) continue;
           const { status: _, ...written } = resource as typeof resource & { status?: unknown };
           const own = new Set(tokens(JSON.stringify(written)));
-          // What is wrong with its infrastructure, and which of its pods lag, is for the Gateway's owner alone.
+          // What is wrong with its infrastructure, and which of its pods lag, is for the Gateway's
+          // owner alone.
           const isRoot = player.engine.attachment(key)?.owner.role === "root";
           if (isRoot && key === "Gateway/ns-plat/gw-main") own.add("svc-hidden").add("es-hidden");
           const { addresses: _addresses, ...status } = renderStatus(resource, verdict, {

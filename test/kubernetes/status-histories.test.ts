@@ -1,4 +1,7 @@
-/** Random histories of verdicts, edits, faults and leaders: when faults end, the last state is written. HISTORIES=10000 for the long run. */
+/**
+ * Random histories of verdicts, edits, faults and leaders: when faults end, the last state is
+ * written. HISTORIES=10000 for the long run.
+ */
 import { isDeepStrictEqual } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -171,7 +174,9 @@ async function play(steps: readonly Step[], world: World, check: () => void): Pr
   }
 }
 
-/** Faults end, one replica leads, and time passes: longer than any wait after failures or fights. */
+/**
+ * Faults end, one replica leads, and time passes: longer than any wait after failures or fights.
+ */
 async function end(scene: Scene): Promise<void> {
   Object.assign(scene.server, { latencyMs: 2, answerMs: 2, watchMs: 3, fault: () => undefined });
   void scene.replicas[1]?.resign();
@@ -243,7 +248,10 @@ describe("statuses", () => {
   );
 });
 
-/** What stays true is written within a second, and at once if it is final; a little is needed for the way. */
+/**
+ * What stays true is written within a second, and at once if it is final; a little is needed for
+ * the way.
+ */
 function watchForLateness({ scene, judge }: World, late: string[]): void {
   const look = (withinMs: number, concerns: (text: string) => string | undefined): void => {
     for (const at of KEYS) {

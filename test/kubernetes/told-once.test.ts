@@ -1,4 +1,7 @@
-/** What could be told once and lost: failures, answers that come late, watches that show the past, other leaders. */
+/**
+ * What could be told once and lost: failures, answers that come late, watches that show the past,
+ * other leaders.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Key } from "../../src/api/key.ts";
 import { GATEWAY, gatewayVerdict, Scene, setVerdict, summary, summaryOf } from "./status-scene.ts";
