@@ -114,6 +114,9 @@ describe("the engine", () => {
             if (role !== "root" || listeners.length === 0 || validOf(key) > 0 || validAnywhere === 0)
               continue;
             expect(accepted?.reason).toBe("ListenersNotValid");
+            expect(verdict.conditions).toContainEqual(
+              expect.objectContaining({ type: "Programmed", status: "True" }),
+            );
             seen.byOthers++;
           }
         }
