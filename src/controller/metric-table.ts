@@ -55,7 +55,7 @@ export const CONTROLLER_METRICS: Readonly<Record<ControllerMetricName, Controlle
   },
   mergeway_propagation_seconds: {
     type: "histogram",
-    help: "Time from a watch event until its effect on the plan was sent to all connected data plane pods (stage sent), was acknowledged by all of them (acknowledged), and until its effect on a status was written (status; on the leader)",
+    help: "Time from a watch event until its effect on the plan was sent to all connected data plane pods (stage sent), was acknowledged by all of them (acknowledged), and until its effect on a condition was written (status; on the leader)",
     labels: ["stage"],
   },
   mergeway_data_plane_replicas: {

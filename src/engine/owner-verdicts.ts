@@ -3,8 +3,9 @@
  *   a set       Accepted when its Gateway takes it and at least one entry is valid (seed 000, "ListenerSet Conditions"); it speaks of its own entries only
  *   a Gateway   speaks of its own listeners and of its children's, never of its sets' (seed 000, "Gateway Conditions"; seed 001, "Gateway Conditions")
  *   a child     speaks of its own listeners, within what its parent allows
- * A Gateway and what is attached to it never contradict each other: one valid listener anywhere in the
- * merged list makes the Gateway accepted; with none, all of them say that it is not (`acceptance.ts`).
+ * A Gateway and what is attached to it never contradict each other: one valid listener anywhere in
+ * the merged list makes the Gateway accepted; with none, all of them say that it is not
+ * (`acceptance.ts`).
  */
 import type { Gateway } from "../api/gateway.ts";
 import type { Key } from "../api/key.ts";
@@ -129,8 +130,12 @@ function judgeChild({ owner, problem }: Attachment, lookup: Lookup, sources: Sou
     const finding = parentNotAccepted(listeners);
     return { ...base, conditions: [fails("Accepted", finding), fails("Programmed", asProgrammed(finding))] };
   }
-  return { ...base, conditions: listenersConditions(listeners, { infrastructure: parent?.problem }) };
+  const infrastructure = parent?.problem && { ...PARENT_NOT_PROGRAMMED, reason: parent.problem.reason };
+  return { ...base, conditions: listenersConditions(listeners, { infrastructure }) };
 }
+
+/** What is wrong with the parent's infrastructure is for the parent's owner. */
+const PARENT_NOT_PROGRAMMED = { message: "the parent Gateway is not programmed" };
 
 function judgeRoot(attachment: Attachment, lookup: Lookup, sources: Sources, counts: Counts): OwnerVerdict {
   const { owner, problem } = attachment;

@@ -35,7 +35,10 @@ function set(name: string, isValid: boolean): Resource {
   return resource("ListenerSet", "team", name, { parentRef, listeners: [listener(name, isValid)] });
 }
 
-/** An engine with so many sets that have no valid listener, and how many nodes each edit of it computes. */
+/**
+ * An engine with so many sets that have no valid listener, and how many nodes each edit of it
+ * computes.
+ */
 function crowd(
   invalidSets: number,
   more: readonly Resource[],

@@ -63,6 +63,17 @@ export class Player {
     this.#mirror(this.engine.learn({ reports: [...reports.values()] }));
   }
 
+  /** Its infrastructure has a problem with something, and one of its pods lags. */
+  learnOfGateway(gateway: Key, something: string, pod: string): void {
+    const problem = { reason: "NameTaken", message: `${something} is in the way` };
+    this.#mirror(
+      this.engine.learn({
+        infrastructure: new Map([[gateway, { addresses: [], problem }]]),
+        replicas: new Map([[gateway, { replicas: 2, lagging: [pod] }]]),
+      }),
+    );
+  }
+
   #mirror(delta: EngineDelta): void {
     for (const item of delta.plan.upserts) this.plan.set(item.id, item);
     for (const id of delta.plan.removes) this.plan.delete(id);

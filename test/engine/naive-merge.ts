@@ -44,7 +44,10 @@ export function naiveMerge(listeners: Iterable<MergedListener>): Map<string, Out
   }
 }
 
-/** Why an attached owner is (not) accepted, from the outcomes of everybody's listeners: the reason where it is not. */
+/**
+ * Why an attached owner is (not) accepted, from the outcomes of everybody's listeners: the reason
+ * where it is not.
+ */
 export function naiveAcceptance(
   owner: { readonly role: "root" | "set" | "child"; readonly listeners: number; readonly valid: number },
   gateway: { readonly listeners: number; readonly validAnywhere: number },

@@ -1,4 +1,7 @@
-/** When statuses are written: conditions at once, counts at most once a second, and the last state always. */
+/**
+ * When statuses are written: conditions at once, counts at most once a second, and the last state
+ * always.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Key } from "../../src/api/key.ts";
 import { GATEWAY, gatewayVerdict, Scene, setVerdict, summary, summaryOf } from "./status-scene.ts";

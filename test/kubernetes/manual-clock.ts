@@ -26,7 +26,10 @@ export class ManualClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
-  /** Lets so much time pass: every timer that is due rings at its own time, and what it causes happens then. */
+  /**
+   * Lets so much time pass: every timer that is due rings at its own time, and what it causes
+   * happens then.
+   */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
     await settled();

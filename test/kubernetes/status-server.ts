@@ -36,7 +36,10 @@ export type Watcher = (
   changes: readonly { readonly key: Key; readonly resource: Resource | undefined }[],
 ) => void;
 
-/** An API server in memory: versions, conflicts, the status subresource and a watch, by a clock that tests hold. */
+/**
+ * An API server in memory: versions, conflicts, the status subresource and a watch, by a clock that
+ * tests hold.
+ */
 export class StatusServer implements StatusClient {
   readonly writes: Write[] = [];
   readonly reads: Key[] = [];

@@ -22,7 +22,7 @@ interface Moment {
   readonly isGrace: boolean;
 }
 
-/** Undefined while the verdict is on another generation than the live object: that one's is on its way. */
+/** Undefined while the verdict is on another generation than the live object. */
 export function desiredStatus(
   key: Key,
   { live, normalised }: StatusEntry,
@@ -52,7 +52,10 @@ function render(
   };
 }
 
-/** Go programs keep whole seconds when they write a status back; anything finer would look like a change. */
+/**
+ * Go programs keep whole seconds when they write a status back; anything finer would look like a
+ * change.
+ */
 export function timestamp(date: Date): string {
   return `${date.toISOString().slice(0, 19)}Z`;
 }

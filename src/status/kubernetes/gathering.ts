@@ -1,7 +1,7 @@
 /**
- * Which changes of a status are worth a write of their own. A condition whose status or reason changes
- * is written at once. What would soon be written again waits for at most `gatherMs`:
- *   counts       attachedRoutes and attachedListenerSets, and words of a condition that says the same
+ * Which changes of a status are worth a write of their own. A condition whose status or reason
+ * changes is written at once. What would soon be written again waits for at most `gatherMs`:
+ *   counts       attachedRoutes, attachedListenerSets; words of a condition that says the same
  *   unfinished   Programmed=False with reason Pending: the data plane is about to confirm it
  * A change that comes back to what was written meanwhile is not written at all.
  */
@@ -55,7 +55,10 @@ function coreConditions(conditions: unknown): unknown {
   }));
 }
 
-/** Whether the Gateway, the set or one of its listeners would say that it is pending, and does not say so yet. */
+/**
+ * Whether the Gateway, the set or one of its listeners would say that it is pending, and does not
+ * say so yet.
+ */
 function turnsPending(before: Status | undefined, fields: Status): boolean {
   if (isPending(fields) && !isPending(before)) return true;
   const earlier = listOf<Holder>(before?.["listeners"]);

@@ -17,14 +17,17 @@ export function liveObjectOf(resource: Resource): LiveObject {
   return { apiVersion: resource.apiVersion, metadata: resource.metadata, status };
 }
 
-/** Whether what the watch brings is newer than what is known. Watches and writes are not in step: what comes later may be older. */
+/**
+ * Whether what the watch brings is newer than what is known. Watches and writes are not in step:
+ * what comes later may be older.
+ */
 export function isNewer(candidate: LiveObject, current: LiveObject): boolean {
   return candidate.metadata.uid !== current.metadata.uid || !isOlder(candidate, current);
 }
 
 /**
- * The live object after an answer that was asked for when `known` was known. The watch may have brought
- * news meanwhile, a deletion among them: an answer never undoes those.
+ * The live object after an answer that was asked for when `known` was known. The watch may have
+ * brought news meanwhile, a deletion among them: an answer never undoes those.
  */
 export function afterAnswer(
   current: LiveObject | undefined,

@@ -15,9 +15,11 @@ export interface StatusEntry {
   backoff?: Backoff;
   /** When the first change was seen whose effect is not written yet: for metrics. */
   since?: number;
-  /** Since when the object may say something else than it should: what is gathered waits from then. */
+  /**
+   * Since when the object may say something else than it should: what is gathered waits from then.
+   */
   dirtySince?: number;
-  /** Since when the watch shows an object that is older than the one we know. */
+  /** When the watch last showed an object that is older than the one we know, and none since. */
   doubtSince?: number;
 }
 
@@ -26,7 +28,10 @@ export interface DesiredStatus {
   readonly over: LiveObject;
   /** None when the object says it already. */
   readonly fields: Status;
-  /** It leaves standing, for a while, what an earlier leader has said and this one has not heard of yet. */
+  /**
+   * It leaves standing, for a while, what an earlier leader has said and this one has not heard of
+   * yet.
+   */
   readonly keeps: boolean;
 }
 

@@ -6,14 +6,20 @@ export interface StatusTiming extends ThrottleTiming {
   readonly settleMs: number;
   /** For how long a change waits that is not final, or a count alone. */
   readonly gatherMs: number;
-  /** So many sets at once get their first status as soon as it is final; in a greater burst it is gathered. */
+  /**
+   * So many sets at once get their first status as soon as it is final; in a greater burst it is
+   * gathered.
+   */
   readonly firstBurst: number;
   readonly firstRefillMs: number;
   readonly firstBackoffMs: number;
   readonly mostBackoffMs: number;
   /** For so long after a leader has begun it does not unsay what it may only not know yet. */
   readonly graceMs: number;
-  /** For so long the watch may show an older object than the one we know, before that one is read again. */
+  /**
+   * For so long the watch may show an older object than the one we know, before that one is read
+   * again.
+   */
   readonly doubtMs: number;
 }
 

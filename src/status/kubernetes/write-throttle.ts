@@ -3,12 +3,18 @@ import { isDeepStrictEqual } from "node:util";
 export interface ThrottleTiming {
   /** The least time between two writes of one object. */
   readonly intervalMs: number;
-  /** The wait after something had to be written again because somebody else had changed it; it doubles each time. */
+  /**
+   * The wait after something had to be written again because somebody else had changed it; it
+   * doubles each time.
+   */
   readonly fightMs: number;
   readonly mostFightMs: number;
 }
 
-/** What a write says, without times: equal content for the same object is a write that somebody has undone. */
+/**
+ * What a write says, without times: equal content for the same object is a write that somebody has
+ * undone.
+ */
 export interface WriteContent {
   readonly uid: string | undefined;
   readonly said: unknown;
@@ -22,7 +28,8 @@ export class WriteThrottle {
 
   /**
    * How long the object must still be left alone before this may be written. Only what was written
-   * already waits for the end of a fight: a new truth is never late because somebody fights an old one.
+   * already waits for the end of a fight: a new truth is never late because somebody fights an old
+   * one.
    */
   rest(content: WriteContent, now: number, timing: ThrottleTiming): number {
     const wait = this.#isLast(content) ? this.#fightWait(timing) : timing.intervalMs;
@@ -30,8 +37,8 @@ export class WriteThrottle {
   }
 
   /**
-   * Notes a write. Returns how often in a row the same content had to be written again. Other content
-   * in between does not make a fight forgotten, only a long quiet time does.
+   * Notes a write. Returns how often in a row the same content had to be written again. Other
+   * content in between does not make a fight forgotten, only a long quiet time does.
    */
   written(content: WriteContent, now: number, timing: ThrottleTiming): number {
     const again = this.#isLast(content);

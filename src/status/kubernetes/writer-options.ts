@@ -29,7 +29,10 @@ export interface StatusObserver {
   }) => void;
   /** What was already written had to be written again. */
   readonly onStatusFight?: (fight: { readonly kind: Kind }) => void;
-  /** The effect of a change that was watched stands in a status, so long after it was seen. Counts, which are gathered, do not count. */
+  /**
+   * The effect of a change that was watched stands in a status, so long after it was seen. Counts,
+   * which are gathered, do not count.
+   */
   readonly onStatusTold?: (told: { readonly kind: Kind; readonly seconds: number }) => void;
 }
 

@@ -83,7 +83,7 @@ export class StatusWriter {
       if (entry.live === undefined || isNewer(live, entry.live)) {
         entry.live = live;
         delete entry.doubtSince;
-      } else entry.doubtSince ??= this.#clock.now();
+      } else entry.doubtSince = this.#clock.now();
       this.#enqueue(key);
     }
   }
@@ -104,7 +104,7 @@ export class StatusWriter {
     }
   }
 
-  /** Something outside the objects has changed that classes tell: the installed version, or parameters. */
+  /** What classes tell of the world has changed: the installed version, or parameters. */
   reconsiderClasses(): void {
     for (const key of this.#entries.keys()) if (kindOf(key) === "GatewayClass") this.#enqueue(key);
   }
@@ -123,7 +123,6 @@ export class StatusWriter {
     for (const [key, entry] of this.#entries) {
       // Whoever led before may have written what no verdict stands behind any more.
       if (entry.verdict === undefined && isWritten(entry.live?.status)) entry.wasOurs = true;
-      delete entry.dirtySince;
       this.#enqueue(key);
     }
     const end = (): void => queue.close();
@@ -175,7 +174,7 @@ export class StatusWriter {
     }
   }
 
-  /** Makes the object say what is true now, if it does not. Returns after how long to look at it again. */
+  /** Makes the object say what is true now. Returns after how long to look at it again. */
   async #settle(key: Key, signal: AbortSignal): Promise<number> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const entry = this.#entries.get(key);
@@ -209,7 +208,7 @@ export class StatusWriter {
     throw new ApiError({ status: 409, code: "Conflict", message });
   }
 
-  /** A watch that goes on showing an older object than a write has answered may be right: a database can be restored. */
+  /** A watch that goes on showing an older object may be right: a database can be restored. */
   #doubtLeft({ doubtSince }: StatusEntry): number {
     if (doubtSince === undefined) return Number.POSITIVE_INFINITY;
     return doubtSince + this.#timing.doubtMs - this.#clock.now();
@@ -278,19 +277,16 @@ export class StatusWriter {
     return desired;
   }
 
-  /** The object as it is now; undefined when it is gone. */
+  /**
+   * The object as it is now. Where it is not found it is asked for again, until the watch says that
+   * it is deleted: an API server that has just begun does not find what it does not serve yet.
+   */
   async #refresh(key: Key, entry: StatusEntry, signal: AbortSignal): Promise<LiveObject | undefined> {
     const { live } = entry;
     if (live === undefined) return undefined;
-    try {
-      const fresh = await readObject(this.#options.client, key, live, signal);
-      this.#take(entry, live, withoutRecords(fresh));
-      return fresh;
-    } catch (error) {
-      if (!hasStatus(error, 404)) throw error;
-      if (entry.live === live) delete entry.live;
-      return undefined;
-    }
+    const fresh = await readObject(this.#options.client, key, live, signal);
+    this.#take(entry, live, withoutRecords(fresh));
+    return fresh;
   }
 
   #take(entry: StatusEntry, known: LiveObject, answer: LiveObject): void {

@@ -292,10 +292,11 @@ describe("statuses in a cluster", () => {
     await cluster.delete(name);
   });
 
-  test("many routes at once: one write each, and few for the Gateway that counts them", async () => {
+  test("many routes at once: one write each, and one a second for the Gateway that counts them", async () => {
     const names = Array.from({ length: 200 }, (_, index) => `many-${index}`);
     const spec = { parentRefs: [{ name: "shared" }], hostnames: ["second.example.com"] };
     const before = controller.writes.length;
+    const began = performance.now();
     for (let at = 0; at < names.length; at += 20) {
       const some = names.slice(at, at + 20);
       await Promise.all(some.map((name) => cluster.create({ ...named("HTTPRoute", PLATFORM, name), spec })));
@@ -306,8 +307,10 @@ describe("statuses in a cluster", () => {
       expect(new Set(written).size).toBe(201);
     });
     const written = controller.writes.slice(before);
+    const seconds = (performance.now() - began) / 1000;
     expect(written.filter((key) => key.startsWith("HTTPRoute/"))).toHaveLength(200);
-    expect(written.filter((key) => key.startsWith("Gateway/")).length).toBeLessThan(50);
+    // Counts alone are at most one write a second, however long it takes.
+    expect(written.filter((key) => key.startsWith("Gateway/")).length).toBeLessThanOrEqual(seconds);
     for (const name of names) await cluster.delete(named("HTTPRoute", PLATFORM, name));
     await eventually(async () =>
       expect(listener(await cluster.statusOf(gateway), "http")).toMatchObject({ attachedRoutes: 0 }),
