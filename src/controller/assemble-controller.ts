@@ -49,7 +49,7 @@ export function assembleController(options: ControllerOptions, surroundings: Sur
   const { observer, controllerName, metrics } = options;
   const { client } = surroundings;
   const features = featuresOfPlane(options.dataPlane);
-  const dataPlanes = options.tunnels === undefined ? DATA_PLANES : DATA_PLANES_WITH_TUNNEL;
+  const dataPlanes = dataPlanesOf(options);
   const state: { synced: boolean; installed: InstalledApi } = { synced: false, installed: NOTHING_KNOWN };
   const names: GatewayNames = new GatewayNames((key) => flow.resources.get(key));
   const publisher = new PlanPublisher({
@@ -70,7 +70,7 @@ export function assembleController(options: ControllerOptions, surroundings: Sur
     onProgress: (stage, seconds) => metrics.propagated(stage, seconds),
   });
   const pods = new GatewayPods((gateway, found) => publisher.expect(gateway, found));
-  const engine = new Engine(engineSettings(options, { features, dataPlanes }));
+  const engine = new Engine(engineSettings(options));
   const recorder = new EventRecorder({ client, controllerName, instance: options.identity, observer });
   const writer: StatusWriter = new StatusWriter({
     client,
@@ -177,21 +177,23 @@ export function assembleController(options: ControllerOptions, surroundings: Sur
   };
 }
 
-function engineSettings(
-  options: ControllerOptions,
-  served: Pick<EngineSettings, "features" | "dataPlanes">,
-): EngineSettings {
+export function engineSettings(options: ControllerOptions): EngineSettings {
   return {
     controllerName: options.controllerName,
     adoptUnknownClasses: false,
     assumeProgrammed: false,
-    ...served,
+    features: featuresOfPlane(options.dataPlane),
+    dataPlanes: dataPlanesOf(options),
     portRange: options.portRange,
     reservedPorts: RESERVED_PORTS,
     maxListenersPerGateway: options.maxListenersPerGateway,
     readKeyPair,
     readAuthorities,
   };
+}
+
+function dataPlanesOf({ tunnels }: ControllerOptions): typeof DATA_PLANES {
+  return tunnels === undefined ? DATA_PLANES : DATA_PLANES_WITH_TUNNEL;
 }
 
 /** Runs the leader's work while this replica leads: always, where there is no election. */
