@@ -288,3 +288,6 @@ export const FAULTS: readonly Happening[] = [
   breakWatches,
   takeLease,
 ];
+
+/** Of data planes alone. */
+export const STUMBLES: readonly Happening[] = [stuckPlane, takenPort];
