@@ -30,7 +30,7 @@ export interface PlanPublisherOptions {
   readonly lag?: Partial<LagLimits>;
 }
 
-const LOOK_MS = 1_000;
+const LOOK_MS = 500;
 /** A pod that lags is offered the leader's plan so often. */
 const OFFER_MS = 10_000;
 /**

@@ -9,16 +9,14 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
-import type { PlanDelta } from "../../plan/plan.ts";
-import type { CloseOptions, DataPlane, ItemReport } from "../dataplane.ts";
-import type { ServedPod, Standing } from "./confirmations.ts";
 import { LineTooLong, readLines } from "./lines.ts";
-import { PlanPublisher, type PlanPublisherOptions } from "./plan-publisher.ts";
+import type { PlanPublisher } from "./plan-publisher.ts";
 import { type HelloMessage, PLAN_PATH, type PodMessage, PROTOCOL, PROTOCOL_HEADER } from "./protocol.ts";
-import type { Replica, ReplicaLag } from "./replica.ts";
+import type { Replica } from "./replica.ts";
 import { STRANGER_LIMITS, type StrangerLimits, Strangers } from "./strangers.ts";
 
-export interface PlanServerOptions extends PlanPublisherOptions {
+export interface PlanServerOptions {
+  readonly publisher: PlanPublisher;
   readonly certificate: string;
   readonly key: string;
   readonly address: string;
@@ -57,8 +55,8 @@ const PING_MS = 10_000;
 /** For a peer to read why it was refused. */
 const GOODBYE_MS = 500;
 
-export class PlanServer implements DataPlane {
-  readonly publisher: PlanPublisher;
+export class PlanServer {
+  readonly #publisher: PlanPublisher;
   readonly #options: PlanServerOptions;
   readonly #server: Http2SecureServer;
   readonly #visits: Map<ServerHttp2Session, Visit> = new Map();
@@ -67,7 +65,7 @@ export class PlanServer implements DataPlane {
 
   constructor(options: PlanServerOptions) {
     this.#options = options;
-    this.publisher = new PlanPublisher(options);
+    this.#publisher = options.publisher;
     this.#limits = { ...STRANGER_LIMITS, ...options.limits };
     this.#strangers = new Strangers(this.#limits);
     this.#server = createSecureServer({
@@ -90,30 +88,6 @@ export class PlanServer implements DataPlane {
     });
   }
 
-  get features(): ReadonlySet<string> {
-    return this.publisher.features;
-  }
-
-  get lags(): readonly ReplicaLag[] {
-    return this.publisher.lags;
-  }
-
-  get standings(): ReadonlyMap<string, Standing> {
-    return this.publisher.standings;
-  }
-
-  expect(gateway: string, pods: readonly ServedPod[] | undefined): void {
-    this.publisher.expect(gateway, pods);
-  }
-
-  apply(delta: PlanDelta): void {
-    this.publisher.apply(delta);
-  }
-
-  onReport(handler: (reports: readonly ItemReport[]) => void): void {
-    this.publisher.onReport(handler);
-  }
-
   listen(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#server.once("error", reject);
@@ -130,8 +104,7 @@ export class PlanServer implements DataPlane {
     this.#server.setSecureContext({ cert: certificate, key, minVersion: "TLSv1.3" });
   }
 
-  async close(_options?: CloseOptions): Promise<void> {
-    await this.publisher.close();
+  async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const session of this.#visits.keys()) session.destroy();
     await closed;
@@ -178,7 +151,11 @@ export class PlanServer implements DataPlane {
         if (message?.type === "hello" && replica === undefined) {
           replica = await this.#admit(visit, stream, { token, hello: message });
           if (replica === undefined) return;
-        } else if (message === undefined || replica === undefined || !this.publisher.take(replica, message)) {
+        } else if (
+          message === undefined ||
+          replica === undefined ||
+          !this.#publisher.take(replica, message)
+        ) {
           return this.#refuse(visit, stream, { status: 400, reason: "hello" });
         }
       }
@@ -186,7 +163,7 @@ export class PlanServer implements DataPlane {
       if (!(error instanceof LineTooLong)) throw error;
       this.#refuse(visit, stream, { status: 400, reason: "hello" });
     } finally {
-      if (replica !== undefined) this.publisher.dismiss(replica);
+      if (replica !== undefined) this.#publisher.dismiss(replica);
     }
   }
 
@@ -203,7 +180,7 @@ export class PlanServer implements DataPlane {
     }
     if (stream.destroyed) return undefined;
     // A token that somebody else got hold of is of no use while its pod is there.
-    if (this.publisher.streamsOf(claim).some(({ address }) => address !== visit.peer)) {
+    if (this.#publisher.streamsOf(claim).some(({ address }) => address !== visit.peer)) {
       this.#refuse(visit, stream, { status: 409, reason: "elsewhere", claim });
       return undefined;
     }
@@ -218,8 +195,8 @@ export class PlanServer implements DataPlane {
       write: (message: object): boolean => stream.write(`${JSON.stringify(message)}\n`),
       close: (): void => void stream.destroy(),
     };
-    const replica = this.publisher.admit(channel, hello, visit.peer);
-    stream.on("drain", () => this.publisher.drained(replica));
+    const replica = this.#publisher.admit(channel, hello, visit.peer);
+    stream.on("drain", () => this.#publisher.drained(replica));
     return replica;
   }
 

@@ -10,9 +10,9 @@ import { afterEach, expect, test, vi } from "vitest";
 import type { DataPlane, ItemReport } from "../../../src/dataplanes/dataplane.ts";
 import { runPlanClient } from "../../../src/dataplanes/remote/plan-client.ts";
 import { PlanJournal } from "../../../src/dataplanes/remote/plan-journal.ts";
-import { PlanServer } from "../../../src/dataplanes/remote/plan-server.ts";
 import type { PlanItem } from "../../../src/plan/plan.ts";
 import { selfSigned } from "../certificates.ts";
+import { PublishingServer } from "./publishing-server.ts";
 
 vi.mock("node:dns/promises", () => ({
   lookup: async () => ["127.0.0.1", "127.0.0.2"].map((address) => ({ address, family: 4 })),
@@ -41,13 +41,13 @@ function listener(name: string): PlanItem {
 }
 
 interface Controller {
-  readonly server: PlanServer;
+  readonly server: PublishingServer;
   readonly port: number;
   readonly told: ItemReport[];
 }
 
 async function controller(address: string, at: number): Promise<Controller> {
-  const server = new PlanServer({
+  const server = new PublishingServer({
     features: new Set(),
     certificate: pair.cert,
     key: pair.key,

@@ -6,9 +6,9 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { DataPlane } from "../../../src/dataplanes/dataplane.ts";
 import { runPlanClient } from "../../../src/dataplanes/remote/plan-client.ts";
 import { PlanJournal } from "../../../src/dataplanes/remote/plan-journal.ts";
-import { PlanServer } from "../../../src/dataplanes/remote/plan-server.ts";
 import type { PlanItem } from "../../../src/plan/plan.ts";
 import { selfSigned } from "../certificates.ts";
+import { PublishingServer } from "./publishing-server.ts";
 
 vi.mock("node:dns/promises", () => ({
   lookup: async () => ["127.0.0.1", "127.0.0.2"].map((address) => ({ address, family: 4 })),
@@ -19,7 +19,7 @@ const PATIENT = { timeout: 20_000, interval: 20 };
 const LAG = { lagMs: 300, firstMs: 300 };
 const pair = selfSigned(["localhost"]);
 const cleanups: (() => Promise<unknown> | unknown)[] = [];
-let controllers: readonly PlanServer[];
+let controllers: readonly PublishingServer[];
 let port: number;
 
 afterEach(async () => {
@@ -34,8 +34,8 @@ beforeEach(async () => {
   controllers = [first, second];
 });
 
-function controller(address: string, at: number): PlanServer {
-  const server = new PlanServer({
+function controller(address: string, at: number): PublishingServer {
+  const server = new PublishingServer({
     features: new Set(),
     certificate: pair.cert,
     key: pair.key,

@@ -5,10 +5,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DataPlane, ItemReport } from "../../../src/dataplanes/dataplane.ts";
 import { runPlanClient } from "../../../src/dataplanes/remote/plan-client.ts";
 import { PlanJournal } from "../../../src/dataplanes/remote/plan-journal.ts";
-import { PlanServer } from "../../../src/dataplanes/remote/plan-server.ts";
 import { PrivateKey } from "../../../src/plan/certificate.ts";
 import type { PlanDelta, PlanItem } from "../../../src/plan/plan.ts";
 import { selfSigned } from "../certificates.ts";
+import { PublishingServer } from "./publishing-server.ts";
 
 const GATEWAY = "infra/shared";
 const PATIENT = { timeout: 20_000, interval: 20 };
@@ -73,8 +73,8 @@ describe("the stream between controller and pods", () => {
   async function controller(
     port = 0,
     reports: ItemReport[] = [],
-  ): Promise<{ server: PlanServer; port: number }> {
-    const server = new PlanServer({
+  ): Promise<{ server: PublishingServer; port: number }> {
+    const server = new PublishingServer({
       features: new Set(),
       ...certificate,
       address: "127.0.0.1",

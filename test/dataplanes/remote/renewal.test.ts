@@ -7,10 +7,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ServingCertificate } from "../../../src/controller/serving-certificate.ts";
 import { runPlanClient } from "../../../src/dataplanes/remote/plan-client.ts";
 import { PlanJournal } from "../../../src/dataplanes/remote/plan-journal.ts";
-import { PlanServer } from "../../../src/dataplanes/remote/plan-server.ts";
 import { KeyPair } from "../../../src/infra/authority.ts";
 import type { PlanItem } from "../../../src/plan/plan.ts";
 import { authority } from "../certificates.ts";
+import { PublishingServer } from "./publishing-server.ts";
 
 const DAY = 24 * 60 * 60 * 1000;
 const PATIENT = { timeout: 10_000, interval: 20 };
@@ -42,7 +42,7 @@ describe("the certificate of the plan stream", () => {
   it("is renewed while streams go on; whoever comes later is shown the new one", async () => {
     let now = Date.now();
     const serving = new ServingCertificate(own, "localhost:1", () => new Date(now));
-    const server = new PlanServer({
+    const server = new PublishingServer({
       features: new Set(),
       ...pairOf(await serving.issue()),
       address: "127.0.0.1",

@@ -6,9 +6,9 @@ import { afterEach, expect, test, vi } from "vitest";
 import type { DataPlane } from "../../../src/dataplanes/dataplane.ts";
 import { runPlanClient } from "../../../src/dataplanes/remote/plan-client.ts";
 import { PlanJournal } from "../../../src/dataplanes/remote/plan-journal.ts";
-import { PlanServer } from "../../../src/dataplanes/remote/plan-server.ts";
 import type { PlanItem } from "../../../src/plan/plan.ts";
 import { selfSigned } from "../certificates.ts";
+import { PublishingServer } from "./publishing-server.ts";
 
 const dns = vi.hoisted(() => ({ addresses: ["127.0.0.1"] }));
 vi.mock("node:dns/promises", () => ({
@@ -24,8 +24,8 @@ async function controller(
   address: string,
   port: number,
   pair: { cert: string; key: string },
-): Promise<PlanServer> {
-  const server = new PlanServer({
+): Promise<PublishingServer> {
+  const server = new PublishingServer({
     features: new Set(),
     certificate: pair.cert,
     key: pair.key,

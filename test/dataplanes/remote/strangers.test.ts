@@ -3,14 +3,11 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:h
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ItemReport } from "../../../src/dataplanes/dataplane.ts";
-import {
-  PlanServer,
-  type PlanServerOptions,
-  type StreamRefusal,
-} from "../../../src/dataplanes/remote/plan-server.ts";
+import type { StreamRefusal } from "../../../src/dataplanes/remote/plan-server.ts";
 import { type DeltaMessage, PLAN_PATH } from "../../../src/dataplanes/remote/protocol.ts";
 import type { PlanItem } from "../../../src/plan/plan.ts";
 import { selfSigned } from "../certificates.ts";
+import { PublishingServer, type PublishingServerOptions } from "./publishing-server.ts";
 
 const GATEWAY = "infra/shared";
 const PATIENT = { timeout: 20_000, interval: 10 };
@@ -78,11 +75,11 @@ class Peer {
 describe("a peer of the plan stream", () => {
   const ends: (() => Promise<void> | void)[] = [];
   let refusals: StreamRefusal[];
-  let server: PlanServer;
+  let server: PublishingServer;
   let port: number;
 
-  async function start(options: Partial<PlanServerOptions> = {}): Promise<void> {
-    server = new PlanServer({
+  async function start(options: Partial<PublishingServerOptions> = {}): Promise<void> {
+    server = new PublishingServer({
       features: new Set(),
       certificate: made.cert,
       key: made.key,
