@@ -22,7 +22,7 @@ import { replyLocally } from "./local-reply.ts";
 import type { RequestBody } from "./request-body.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 import type { Serving } from "./serve-request.ts";
-import { announceTrailers, answerTrailerTest, cleanTrailers, requestTrailerTest } from "./trailers.ts";
+import { answerTrailerTest, cleanTrailers, passingNames, requestTrailerTest } from "./trailers.ts";
 import type { RequestHead } from "./upstream-request.ts";
 
 /** Tries beyond the route's own policy. */
@@ -107,7 +107,7 @@ export class Forwarding implements UpstreamHandler {
     }
     const { request, body } = this.#parts;
     body?.forget();
-    this.#finishHead(headers);
+    this.#finishHead(status, headers);
     const { exchange } = request;
     try {
       // What ends with its header is passed on so: gRPC has its status there (Trailers-Only).
@@ -229,7 +229,7 @@ export class Forwarding implements UpstreamHandler {
     return failure.kind === "reset" && safe && body === undefined && this.#tries === 1;
   }
 
-  #finishHead(headers: HeaderFields): void {
+  #finishHead(status: number, headers: HeaderFields): void {
     const { action, entry, request } = this.#parts;
     const announced = headers.get("trailer");
     removeHopByHop(headers);
@@ -237,9 +237,9 @@ export class Forwarding implements UpstreamHandler {
     applyEdits(headers, entry.filters.responseHeaders);
     const { cors } = action.filters;
     if (cors !== undefined) addCorsHeaders(headers, cors, request.headers.get("origin"));
-    if (announced !== undefined && request.exchange.takesTrailers(headers)) {
-      announceTrailers(headers, announced, answerTrailerTest(this.#filters()));
-    }
+    if (announced === undefined || !mayHaveBody(request.method, status)) return;
+    const names = passingNames(announced, answerTrailerTest(this.#filters()));
+    if (names !== "" && request.exchange.expectTrailers(headers)) headers.add("trailer", names);
   }
 
   #filters(): readonly Filters[] {
