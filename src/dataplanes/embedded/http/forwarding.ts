@@ -40,6 +40,7 @@ const failures: Readonly<
   Record<UpstreamFailure["kind"], readonly [status: number, reason: string, message: string]>
 > = {
   connect: [503, "BackendUnreachable", "the backend cannot be reached"],
+  full: [503, "BackendRefused", "the backend takes no more requests now"],
   refused: [503, "BackendRefused", "the backend does not take this request now"],
   reset: [502, "BackendReset", "the backend broke off"],
   timeout: [504, "BackendTimeout", "the backend did not answer in time"],
@@ -206,7 +207,8 @@ export class Forwarding implements UpstreamHandler {
   #mayTryAnother(failure: UpstreamFailure): boolean {
     const { body, request } = this.#parts;
     if (body !== undefined && !body.replayable) return false;
-    if (failure.kind === "connect") return this.#tries < Math.min(this.#endpoints.length, IMPLICIT_TRIES);
+    if (failure.kind === "connect" || failure.kind === "full")
+      return this.#tries < Math.min(this.#endpoints.length, IMPLICIT_TRIES);
     if (failure.kind === "refused") return this.#tries < IMPLICIT_TRIES;
     const safe = request.method === "GET" || request.method === "HEAD" || request.method === "OPTIONS";
     return failure.kind === "reset" && safe && body === undefined && this.#tries === 1;
