@@ -18,6 +18,7 @@ import { InfrastructureReconciler } from "../infra/reconciler.ts";
 import { createKubernetesClient, type KubernetesClient } from "../kubernetes/client.ts";
 import { runLeaderElection } from "../kubernetes/lease.ts";
 import type { KubernetesObserver } from "../kubernetes/observer.ts";
+import { refusedInCluster } from "../kubernetes/special-addresses.ts";
 import { KubernetesSource } from "../sources/kubernetes/source.ts";
 import { announcer } from "../status/kubernetes/announcements.ts";
 import { EventRecorder } from "../status/kubernetes/events.ts";
@@ -220,6 +221,7 @@ function engineSettings(
     maxListenersPerGateway: options.maxListenersPerGateway,
     readKeyPair,
     readAuthorities,
+    refusedEndpoint: refusedInCluster,
   };
 }
 
