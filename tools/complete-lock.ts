@@ -1,14 +1,20 @@
 /**
  * Completes package-lock.json: `npm install` leaves out optional packages of platforms that its registry does not carry, and `npm ci` then refuses the lock
- * file on every platform. Run after changing dependencies; a test fails when an entry is missing.
+ * file on every platform. An entry without an integrity would be installed unchecked: it is asked of the registry, as far as that
+ * carries the package. Run after changing dependencies; a test fails when an entry, or an integrity of a supported platform, is missing.
  *
  *   node tools/complete-lock.ts
  */
+import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 
 interface LockEntry {
   readonly version?: string;
   readonly dev?: boolean;
+  readonly integrity?: string;
+  readonly optional?: boolean;
+  readonly os?: readonly string[];
+  readonly cpu?: readonly string[];
   readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly [field: string]: unknown;
 }
@@ -55,11 +61,53 @@ function entryFor(name: string, range: string, dev: boolean): LockEntry {
   };
 }
 
+/** Packages that npm would take as they come, on whatever platform. */
+export function unchecked(packages: LockedPackages): readonly string[] {
+  return Object.entries(packages).flatMap(([path, entry]) =>
+    path === "" || entry.integrity !== undefined ? [] : [path],
+  );
+}
+
+/** Whether the package is ever installed where Mergeway is built, tested and shipped: Linux on x64 and arm64. */
+export function isForSupportedPlatform({ os, cpu }: LockEntry): boolean {
+  const processors = ["x64", "arm64"];
+  return (
+    (os === undefined || os.includes("linux")) &&
+    (cpu === undefined || cpu.some((each) => processors.includes(each)))
+  );
+}
+
+/** Undefined where the registry does not carry the package. */
+function integrityOf(path: string, version: string | undefined): string | undefined {
+  const name = path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
+  try {
+    const told = execFileSync("npm", ["view", `${name}@${version}`, "dist.integrity"], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    }).trim();
+    return /^sha512-[A-Za-z0-9+/=]+$/.test(told) ? told : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function withIntegrity([path, entry]: [string, LockEntry]): [string, LockEntry] {
+  if (path === "" || entry.integrity !== undefined) return [path, entry];
+  const integrity = integrityOf(path, entry.version);
+  const { version, ...rest } = entry;
+  return [path, integrity === undefined || version === undefined ? entry : { version, integrity, ...rest }];
+}
+
 if (import.meta.main) {
   const file = new URL("../package-lock.json", import.meta.url);
   const lock = JSON.parse(readFileSync(file, "utf8")) as { packages: Record<string, LockEntry> };
   const missing = missingOptional(lock.packages);
-  const packages = Object.entries({ ...lock.packages, ...missing }).sort(([a], [b]) => (a < b ? -1 : 1));
-  writeFileSync(file, `${JSON.stringify({ ...lock, packages: Object.fromEntries(packages) }, null, 2)}\n`);
-  console.log(`added ${Object.keys(missing).length} entries`);
+  const entries = Object.entries({ ...lock.packages, ...missing }).sort(([a], [b]) => (a < b ? -1 : 1));
+  const packages = Object.fromEntries(entries.map(withIntegrity));
+  writeFileSync(file, `${JSON.stringify({ ...lock, packages }, null, 2)}\n`);
+  const before = unchecked({ ...lock.packages, ...missing }).length;
+  const after = unchecked(packages).length;
+  console.log(
+    `added ${Object.keys(missing).length} entries and ${before - after} integrities; ${after} are without`,
+  );
 }

@@ -3,7 +3,7 @@ import { DEFAULT_CONTROLLER, DEFAULT_PORT_RANGE, type EngineSettings } from "../
 
 /** The engine of the standalone mode: a folder of YAML needs no GatewayClass. */
 export function standaloneSettings(
-  own: Pick<EngineSettings, "features" | "assumeProgrammed">,
+  own: Pick<EngineSettings, "features" | "assumeProgrammed" | "refusedEndpoint">,
 ): EngineSettings {
   return {
     controllerName: DEFAULT_CONTROLLER,

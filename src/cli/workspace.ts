@@ -3,6 +3,8 @@ import type { Key } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
 import { embeddedFeatures } from "../dataplanes/embedded/features.ts";
 import { Engine } from "../engine/engine.ts";
+import type { EngineSettings } from "../engine/settings.ts";
+import { refusedInCluster } from "../kubernetes/special-addresses.ts";
 import { RoutingTable } from "../matching/routing-table.ts";
 import type { DocumentError } from "../sources/files/document-error.ts";
 import { loadPaths } from "../sources/files/load-paths.ts";
@@ -51,15 +53,21 @@ async function openCluster(flags: ClusterFlags, signal: AbortSignal): Promise<Wo
   const located = new Map(
     Array.from(resources, ([key, resource]) => [key, { resource, file: key, ...start, locate: () => start }]),
   );
-  return { isLive: true, files: [], located, errors: [], warnings, ...compute(resources, !mayReadClasses) };
+  const computed = compute(resources, !mayReadClasses, refusedInCluster);
+  return { isLive: true, files: [], located, errors: [], warnings, ...computed };
 }
 
 function compute(
   resources: ReadonlyMap<Key, Resource>,
   adoptUnknownClasses: boolean,
+  refusedEndpoint?: EngineSettings["refusedEndpoint"],
 ): Pick<Workspace, "resources" | "engine" | "table"> {
   const settings = standaloneSettings({ features: embeddedFeatures, assumeProgrammed: true });
-  const engine = new Engine({ ...settings, adoptUnknownClasses });
+  const engine = new Engine({
+    ...settings,
+    adoptUnknownClasses,
+    ...(refusedEndpoint === undefined ? {} : { refusedEndpoint }),
+  });
   engine.apply(Array.from(resources, ([key, resource]) => ({ key, resource })));
   const table = new RoutingTable();
   table.apply({ upserts: [...engine.plan()], removes: [] });

@@ -17,6 +17,7 @@ import { RESERVED_PORTS } from "../infra/names.ts";
 import { InfrastructureReconciler } from "../infra/reconciler.ts";
 import type { KubernetesClient } from "../kubernetes/client.ts";
 import { runLeaderElection } from "../kubernetes/lease.ts";
+import { refusedInCluster } from "../kubernetes/special-addresses.ts";
 import { KubernetesSource } from "../sources/kubernetes/source.ts";
 import { announcer } from "../status/kubernetes/announcements.ts";
 import { EventRecorder } from "../status/kubernetes/events.ts";
@@ -189,6 +190,7 @@ export function engineSettings(options: ControllerOptions): EngineSettings {
     maxListenersPerGateway: options.maxListenersPerGateway,
     readKeyPair,
     readAuthorities,
+    refusedEndpoint: refusedInCluster,
   };
 }
 

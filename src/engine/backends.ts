@@ -15,6 +15,7 @@ import type { Finding } from "./findings.ts";
 import { type Grants, isPermitted, type Referrer } from "./grants.ts";
 import type { Inputs } from "./inputs.ts";
 import { gatewayName } from "./item-ids.ts";
+import type { ServiceEndpoints } from "./refused-endpoints.ts";
 
 /** A reference that resolves, by namespace, name and port. */
 export interface BackendTarget {
@@ -28,7 +29,11 @@ export function resolveBackend(
   reference: BackendObjectReference,
   from: Referrer,
   lookup: Lookup,
-  { inputs, grants }: { readonly inputs: Inputs; readonly grants: Grants },
+  {
+    inputs,
+    grants,
+    endpoints,
+  }: { readonly inputs: Inputs; readonly grants: Grants; readonly endpoints: ServiceEndpoints },
 ): { readonly target: BackendTarget } | { readonly finding: Finding } {
   const namespace = reference.namespace ?? from.namespace;
   const shown = reference.namespace === undefined ? reference.name : `${namespace}/${reference.name}`;
@@ -42,7 +47,8 @@ export function resolveBackend(
     const message = `no ReferenceGrant in namespace ${namespace} lets ${from.kind}s of namespace ${from.namespace} use Service ${reference.name}`;
     return unresolved("RefNotPermitted", message);
   }
-  const service = lookup.get(inputs.services, keyFor("Service", namespace, reference.name));
+  const key = keyFor("Service", namespace, reference.name);
+  const service = lookup.get(inputs.services, key);
   if (service === undefined) return unresolved("BackendNotFound", `Service ${shown} does not exist`);
   if (service.spec?.type === "ExternalName") {
     return unresolved(
@@ -55,6 +61,9 @@ export function resolveBackend(
   if (!service.spec?.ports?.some((candidate) => candidate.port === port)) {
     return unresolved("BackendNotFound", `Service ${shown} has no port ${port}`);
   }
+  const refused = lookup.get(endpoints.refused, key);
+  if (refused !== undefined)
+    return unresolved("UnsupportedValue", `Service ${shown} cannot be used: ${refused}`);
   return { target: { namespace, name: reference.name, port } };
 }
 
@@ -72,13 +81,8 @@ export function deriveBackends(
   graph: Graph,
   inputs: Inputs,
   uses: Index<BackendUse>,
-  policies: BackendPolicies,
+  { policies, endpoints }: { readonly policies: BackendPolicies; readonly endpoints: ServiceEndpoints },
 ): Source<BackendItem> {
-  const slicesOfService = graph.index("slices by service", inputs.slices, (_key, { metadata }) => {
-    const service = metadata.labels?.["kubernetes.io/service-name"];
-    return service === undefined ? [] : [{ at: keyFor("Service", metadata.namespace ?? "", service) }];
-  });
-
   return graph.derive("backend items", uses, (id, entries, lookup): BackendItem | undefined => {
     const use = entries.at(0)?.value;
     if (use === undefined) return undefined;
@@ -87,7 +91,7 @@ export function deriveBackends(
     const service = lookup.get(inputs.services, serviceKey);
     const port = service?.spec?.ports?.find((candidate) => candidate.port === target.port);
     if (service === undefined || port === undefined) return undefined;
-    const slices = lookup.all(slicesOfService, serviceKey);
+    const slices = lookup.all(endpoints.slices, serviceKey);
     const policy = policyFor(serviceKey, port.name, lookup, policies);
     return {
       type: "backend",
@@ -95,7 +99,9 @@ export function deriveBackends(
       gateway: gatewayName(gateway),
       service: target,
       protocol: protocolOf(port),
-      endpoints: endpointsOf(service, port, slices),
+      endpoints: endpointsOf(service, port, slices).filter(
+        ({ address, port: at }) => !endpoints.isRefused(address, at),
+      ),
       ...(policy?.tls === undefined ? {} : { tls: policy.tls }),
       ...(policy?.refused === undefined ? {} : { refused: policy.refused }),
     };

@@ -9,6 +9,7 @@ import type { Grants } from "./grants.ts";
 import type { Inputs } from "./inputs.ts";
 import { backendId } from "./item-ids.ts";
 import type { ListenerKey } from "./listeners.ts";
+import type { ServiceEndpoints } from "./refused-endpoints.ts";
 import type { RouteAttachment } from "./route-attachment.ts";
 import { compileRules } from "./rules/compile.ts";
 import type { CompiledRules } from "./rules/compiled.ts";
@@ -33,11 +34,12 @@ export function deriveCompiledRoutes(
   sources: {
     readonly inputs: Inputs;
     readonly grants: Grants;
+    readonly endpoints: ServiceEndpoints;
     readonly attachments: Source<RouteAttachment>;
   },
   settings: EngineSettings,
 ): Source<CompiledRoute> {
-  const { inputs, grants, attachments } = sources;
+  const { inputs, grants, endpoints, attachments } = sources;
   return graph.expand<RouteAttachment, CompiledRoute>(
     "compiled routes",
     attachments,
@@ -52,7 +54,7 @@ export function deriveCompiledRoutes(
       return gatewaysOf(attachment).map((gateway) => {
         const compiled = compileRules(route, {
           features: settings.features,
-          resolve: (reference) => resolveBackend(reference, from, lookup, { inputs, grants }),
+          resolve: (reference) => resolveBackend(reference, from, lookup, { inputs, grants, endpoints }),
           idOf: (target) => backendId(gateway, target),
         });
         return [

@@ -33,6 +33,7 @@ import { deriveOwnerVerdicts } from "./owner-verdicts.ts";
 import { type Owner, ownerOfGateway, ownerOfSet } from "./owners.ts";
 import { derivePlan } from "./plan-items.ts";
 import { derivePortAssignments } from "./ports.ts";
+import { deriveServiceEndpoints } from "./refused-endpoints.ts";
 import { deriveRouteAttachments, type RouteAttachment } from "./route-attachment.ts";
 import { deriveClassVerdicts, derivePolicyVerdicts, deriveRouteVerdicts } from "./route-verdicts.ts";
 import type { EngineSettings } from "./settings.ts";
@@ -89,7 +90,12 @@ export class Engine {
     ]);
     const merged = deriveMerge(graph, listeners, settings);
     const routes = deriveRouteAttachments(graph, inputs, { attachments, listenersOfOwner });
-    const compiled = deriveCompiledRoutes(graph, { inputs, grants, attachments: routes }, settings);
+    const endpoints = deriveServiceEndpoints(graph, inputs, settings);
+    const compiled = deriveCompiledRoutes(
+      graph,
+      { inputs, grants, endpoints, attachments: routes },
+      settings,
+    );
     const policies = derivePolicies(graph, inputs, certificates);
     const plan = derivePlan(graph, {
       inputs,
@@ -100,6 +106,7 @@ export class Engine {
       frontends,
       references,
       policies,
+      endpoints,
     });
     const judged = deriveListenerVerdicts(graph, inputs, { merged, compiled }, settings);
     const verdicts = graph.union<ObjectVerdict>("verdicts", [

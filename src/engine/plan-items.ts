@@ -20,6 +20,7 @@ import { backendId, certificateId, gatewayId, gatewayName, hostId, listenerId, p
 import { type ListenerKey, portProtocolOf, transportOf } from "./listeners.ts";
 import { isServing, type MergedListener, portOf } from "./merge.ts";
 import { ageRank } from "./precedence.ts";
+import type { ServiceEndpoints } from "./refused-endpoints.ts";
 import type { RouteAttachment } from "./route-attachment.ts";
 import { compareRules, type RankedRule } from "./rules/order.ts";
 
@@ -32,6 +33,7 @@ export interface PlanSources {
   readonly frontends: Source<FrontendSettings>;
   readonly references: Source<GatewayReferences>;
   readonly policies: BackendPolicies;
+  readonly endpoints: ServiceEndpoints;
 }
 
 export interface Plan {
@@ -200,7 +202,10 @@ function deriveHostItems(
   );
 }
 
-function deriveBackendItems(graph: Graph, { inputs, compiled, policies }: PlanSources): Source<BackendItem> {
+function deriveBackendItems(
+  graph: Graph,
+  { inputs, compiled, policies, endpoints }: PlanSources,
+): Source<BackendItem> {
   const uses = graph.expand<CompiledRoute, BackendUse>(
     "backend uses",
     compiled,
@@ -212,7 +217,7 @@ function deriveBackendItems(graph: Graph, { inputs, compiled, policies }: PlanSo
   const byBackend = graph.index("uses by backend", uses, (_key, { gateway, target }) => [
     { at: backendId(gateway, target) },
   ]);
-  return deriveBackends(graph, inputs, byBackend, policies);
+  return deriveBackends(graph, inputs, byBackend, { policies, endpoints });
 }
 
 function deriveCertificateItems(

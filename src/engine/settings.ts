@@ -21,6 +21,11 @@ export interface EngineSettings {
   readonly portRange: { readonly from: number; readonly to: number };
   /** Listeners beyond this number, in order of precedence, are refused with TooManyListeners; 0 means no limit. */
   readonly maxListenersPerGateway: number;
+  /**
+   * Why no backend may have an endpoint there, as the end of a sentence; undefined: it may. The port is unknown where a slice names none. Must be a
+   * pure function of its arguments from the first resource on.
+   */
+  readonly refusedEndpoint?: (address: string, port: number | undefined) => string | undefined;
   /** X.509 is the host's business: the engine itself reads no certificates. Both must be pure functions of their arguments. */
   readonly readKeyPair: (certificate: string, key: string) => KeyPair | { readonly problem: string };
   readonly readAuthorities: (bundle: string) => { readonly pem: string } | { readonly problem: string };

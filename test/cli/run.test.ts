@@ -124,6 +124,23 @@ describe("mergeway run", () => {
     expect(running.stderr()).toMatch(/stopping.*\n.*stopped\n$/);
   });
 
+  test("a backend that is the admin server itself is refused, by every way to write its address", async () => {
+    const [port = 0, admin = 0] = await freePorts(2);
+    const path = folder({
+      "gateway.yaml": gateway(port),
+      "a.yaml": team({ name: "team-a", port, backend: admin }),
+      "b.yaml": team({ name: "team-b", port, backend: admin }).replace("127.0.0.1", "0.0.0.0"),
+      "c.yaml": team({ name: "team-c", port, backend: await backend(saying("c")) }),
+    });
+    const running = start(["run", path, "--address", "127.0.0.1", "--admin-address", `127.0.0.1:${admin}`]);
+    await running.prints(/4 of 4 listeners served on 127\.0\.0\.1/);
+    expect((await get(port, "team-a.example.com", "/api/v1/state")).status).toBe(500);
+    expect((await get(port, "team-b.example.com", "/api/v1/state")).status).toBe(500);
+    expect(await get(port, "team-c.example.com")).toEqual({ status: 200, body: "c" });
+    running.kill("SIGTERM");
+    await running.exited;
+  });
+
   test("serves with Envoy, and follows changes", async () => {
     const [port = 0] = await freePorts(1);
     const path = folder({

@@ -3,7 +3,14 @@
  * written as DER by hand because node:crypto reads certificates but makes none.
  */
 
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
+import {
+  createHash,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+} from "node:crypto";
 import { isIP } from "node:net";
 
 export interface TestCertificate {
@@ -44,23 +51,42 @@ export function issue(ca: TestAuthority, names: readonly string[], validity: Val
   return { cert, key };
 }
 
+/** For a key of another kind. */
+export function issueFor(
+  ca: TestAuthority,
+  names: readonly string[],
+  privateKey: KeyObject,
+): TestCertificate {
+  const { cert, key } = make({
+    commonName: names[0] ?? "nobody",
+    names,
+    authority: false,
+    validity: {},
+    issuer: ca,
+    privateKey,
+  });
+  return { cert, key };
+}
+
 interface Recipe {
   readonly commonName: string;
   readonly names: readonly string[];
   readonly authority: boolean;
   readonly validity: Validity;
   readonly issuer?: TestAuthority;
+  /** A new one on P-256 if there is none. */
+  readonly privateKey?: KeyObject;
 }
 
 const DAY = 86_400_000;
 
 function make(recipe: Recipe): TestAuthority {
-  const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
+  const privateKey = recipe.privateKey ?? generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey;
   const subject = distinguishedName(recipe.commonName);
   const signer = recipe.issuer ?? { subject, privateKey };
   const { notBefore = new Date(Date.now() - DAY), notAfter = new Date(Date.now() + 3650 * DAY) } =
     recipe.validity;
-  const spki = publicKey.export({ type: "spki", format: "der" });
+  const spki = createPublicKey(privateKey).export({ type: "spki", format: "der" });
   const algorithm = sequence(oid("1.2.840.10045.4.3.2"));
   const body = sequence(
     der(0xa0, integer(Buffer.from([2]))),
@@ -137,7 +163,13 @@ function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;
   const size =
-    length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+    length < 0x80
+      ? [length]
+      : length < 0x100
+        ? [0x81, length]
+        : length < 0x10000
+          ? [0x82, length >> 8, length & 0xff]
+          : [0x83, length >> 16, (length >> 8) & 0xff, length & 0xff];
   return Buffer.concat([Buffer.from([tag, ...size]), content]);
 }
 

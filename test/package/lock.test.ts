@@ -1,10 +1,35 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { type LockedPackages, missingOptional } from "../../tools/complete-lock.ts";
+import {
+  isForSupportedPlatform,
+  type LockedPackages,
+  missingOptional,
+  unchecked,
+} from "../../tools/complete-lock.ts";
+
+const file = new URL("../../package-lock.json", import.meta.url);
+const { packages } = JSON.parse(readFileSync(file, "utf8")) as { readonly packages: LockedPackages };
+
+it("every package that is installed on a supported platform has an integrity", () => {
+  const installed = unchecked(packages).filter((path) => isForSupportedPlatform(packages[path] ?? {}));
+  expect(installed, "run: node tools/complete-lock.ts").toEqual([]);
+});
+
+it("what has no integrity is an optional package of another platform, for a development tool", () => {
+  for (const path of unchecked(packages)) {
+    expect(packages[path], path).toMatchObject({ optional: true, dev: true });
+  }
+});
+
+it("a package without a platform, or for Linux on x64 or arm64, is of a supported platform", () => {
+  expect(isForSupportedPlatform({})).toBe(true);
+  expect(isForSupportedPlatform({ os: ["linux"], cpu: ["arm64"] })).toBe(true);
+  expect(isForSupportedPlatform({ os: ["linux"], cpu: ["s390x"] })).toBe(false);
+  expect(isForSupportedPlatform({ os: ["darwin"], cpu: ["arm64"] })).toBe(false);
+  expect(isForSupportedPlatform({ cpu: ["wasm32"] })).toBe(false);
+});
 
 it("the lock file has every optional package, so that npm ci takes it on every platform", () => {
-  const file = new URL("../../package-lock.json", import.meta.url);
-  const { packages } = JSON.parse(readFileSync(file, "utf8")) as { readonly packages: LockedPackages };
   expect(Object.keys(missingOptional(packages)), "run: node tools/complete-lock.ts").toEqual([]);
 });
 

@@ -8,6 +8,7 @@ import type { DataPlane, ItemReport } from "../../dataplanes/dataplane.ts";
 import { Engine, type EngineDelta } from "../../engine/engine.ts";
 import type { InfrastructureFact } from "../../engine/inputs.ts";
 import { gatewayOfItem } from "../../engine/item-ids.ts";
+import type { EngineSettings } from "../../engine/settings.ts";
 import type { ObjectVerdict } from "../../engine/verdicts.ts";
 import { RoutingTable } from "../../matching/routing-table.ts";
 import type { PlanDelta, PlanItem } from "../../plan/plan.ts";
@@ -43,16 +44,23 @@ export class LiveGateway {
   #isSettled = false;
   #state: MergedState | undefined;
 
-  /** `earlier` is the status that an object had when the process last ran, if anybody kept it. */
+  /** `earlier` is the status that an object had when the process last ran, if anybody kept it; `refusedEndpoint` is the engine's setting. */
   constructor(
     dataPlane: DataPlane,
     infrastructureOf: (gateway: Key) => InfrastructureFact,
     earlier: (key: Key) => unknown = () => undefined,
+    refusedEndpoint?: EngineSettings["refusedEndpoint"],
   ) {
     this.#earlier = earlier;
     this.#dataPlane = dataPlane;
     this.#infrastructureOf = infrastructureOf;
-    this.engine = new Engine(standaloneSettings({ features: dataPlane.features, assumeProgrammed: false }));
+    this.engine = new Engine(
+      standaloneSettings({
+        features: dataPlane.features,
+        assumeProgrammed: false,
+        ...(refusedEndpoint === undefined ? {} : { refusedEndpoint }),
+      }),
+    );
     this.#lag = new LagWatch({ dataPlane, onLag: (...lag) => this.#learnLag(...lag) });
     dataPlane.onReport((reports) => this.#learn(reports));
   }

@@ -13,6 +13,7 @@ import { logChanges } from "./change-lines.ts";
 import { FindingLog } from "./finding-lines.ts";
 import { LiveGateway } from "./live-gateway.ts";
 import { createLogger, type LogFormat, type Logger } from "./logger.ts";
+import { OwnEndpoints } from "./own-endpoints.ts";
 import { embeddedPlane, type MakePlane } from "./served-plane.ts";
 import { StatusFiles } from "./status-files.ts";
 
@@ -60,13 +61,16 @@ export async function serve(options: ServeOptions, host: Host): Promise<ExitCode
     options.statusDirectory === undefined
       ? undefined
       : new StatusFiles({ directory: options.statusDirectory, logger, now: host.now });
+  const own = new OwnEndpoints();
   const live = new LiveGateway(
     plane.dataPlane,
     (gateway) => plane.infrastructureOf(gateway),
     (key) => statusFiles?.earlier(key),
+    own.refused,
   );
   plane.onInfrastructure?.((gateway) => live.takeInfrastructure(gateway));
   const admin = options.admin && (await openAdmin(options.admin, { live, metrics, logger, host }));
+  if (admin !== undefined) own.reserve(Number(new URL(admin.url).port));
   let started = false;
   live.onStep(({ verdicts, changes }) => {
     metrics.countChanges(changes);

@@ -52,6 +52,8 @@ export interface Limits {
   /** Conversations of one UDP port, each with a socket of its own. */
   readonly udpSessions: number;
   readonly connectionsPerEndpoint: number;
+  /** Each of them carries many requests at a time, unless the backend wants otherwise. */
+  readonly http2ConnectionsPerEndpoint: number;
   readonly concurrentStreams: number;
   /** Streams that an HTTP/2 client may give up on, pings and settings it may send, each within ten seconds. */
   readonly streamResets: number;
@@ -79,6 +81,7 @@ export const defaultLimits: Limits = {
   udpIdleTimeoutMs: 60_000,
   udpSessions: 4_096,
   connectionsPerEndpoint: 1_024,
+  http2ConnectionsPerEndpoint: 128,
   concurrentStreams: 128,
   streamResets: 200,
   pings: 100,

@@ -5,6 +5,7 @@
  * - The route's retry policy covers its codes, failed connections, resets and timed-out attempts. Without one, a request of which nothing was
  *   sent goes to the next endpoint, and one that is safe to repeat gets a second try after a reset: a kept-alive connection may have been closed
  *   by the backend at the very moment of its reuse.
+ *   Both are bounded: src/plan/retry-limits.ts.
  * - A body that is no longer complete in memory is never sent again.
  */
 
@@ -20,6 +21,7 @@ import { removeHopByHop } from "./hop-by-hop.ts";
 import { cleanInterim } from "./interim.ts";
 import { replyLocally } from "./local-reply.ts";
 import type { RequestBody } from "./request-body.ts";
+import { Retries } from "./retries.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 import type { Serving } from "./serve-request.ts";
 import { answerTrailerTest, cleanTrailers, passingNames, requestTrailerTest } from "./trailers.ts";
@@ -27,8 +29,6 @@ import type { RequestHead } from "./upstream-request.ts";
 
 /** Tries beyond the route's own policy. */
 const IMPLICIT_TRIES = 3;
-const DEFAULT_BACKOFF_MS = 25;
-const MAX_BACKOFF_MS = 10_000;
 
 export interface ForwardingParts {
   readonly request: RoutedRequest;
@@ -43,6 +43,7 @@ const failures: Readonly<
   Record<UpstreamFailure["kind"], readonly [status: number, reason: string, message: string]>
 > = {
   connect: [503, "BackendUnreachable", "the backend cannot be reached"],
+  full: [503, "BackendRefused", "the backend takes no more requests now"],
   refused: [503, "BackendRefused", "the backend does not take this request now"],
   reset: [502, "BackendReset", "the backend broke off"],
   timeout: [504, "BackendTimeout", "the backend did not answer in time"],
@@ -54,8 +55,8 @@ export class Forwarding implements UpstreamHandler {
   readonly #parts: ForwardingParts;
   readonly #endpoints: readonly Endpoint[];
   #call: UpstreamCall | undefined;
+  readonly #retries: Retries;
   #tries = 0;
-  #retries = 0;
   #over = false;
   /** The client is slow; what had been read already may still come. */
   #held = false;
@@ -68,6 +69,8 @@ export class Forwarding implements UpstreamHandler {
     this.#serving = serving;
     this.#parts = parts;
     this.#endpoints = serving.upstreams.order(parts.backend);
+    const budget = serving.upstreams.retryBudget(parts.backend.id);
+    this.#retries = new Retries(serving, parts.request, parts.action.retry, budget);
   }
 
   start(): void {
@@ -100,9 +103,10 @@ export class Forwarding implements UpstreamHandler {
   }
 
   onAnswer(status: number, headers: HeaderFields, flow: Flow): void {
-    if (this.#parts.action.retry?.codes.includes(status) === true && this.#mayRetry()) {
+    const wait = this.#retries.wants(status) ? this.#nextRetry() : undefined;
+    if (wait !== undefined) {
       this.#call?.cancel();
-      this.#retry();
+      this.#retryAfter(wait);
       return;
     }
     const { request, body } = this.#parts;
@@ -162,7 +166,8 @@ export class Forwarding implements UpstreamHandler {
     clearTimeout(this.#attemptTimer);
     if (this.#over) return;
     const unanswered = this.#parts.request.exchange.status === 0 && failure.kind !== "invalid";
-    if (unanswered && this.#mayRetry()) this.#retry();
+    const wait = unanswered ? this.#nextRetry() : undefined;
+    if (wait !== undefined) this.#retryAfter(wait);
     else if (unanswered && this.#mayTryAnother(failure)) this.#attempt();
     else this.#fail(...failures[failure.kind], failure.code);
   }
@@ -206,24 +211,24 @@ export class Forwarding implements UpstreamHandler {
     this.onFailure({ kind: "timeout", message: "the attempt took too long" });
   }
 
-  #mayRetry(): boolean {
-    const { action, body } = this.#parts;
-    return this.#retries < (action.retry?.attempts ?? 0) && (body?.replayable ?? true);
+  #nextRetry(): number | undefined {
+    return this.#parts.body?.replayable === false ? undefined : this.#retries.next();
   }
 
-  #retry(): void {
+  #retryAfter(wait: number): void {
     clearTimeout(this.#attemptTimer);
     this.#call = undefined;
-    const base = this.#parts.action.retry?.backoffMs ?? DEFAULT_BACKOFF_MS;
-    const wait = Math.min(base * 2 ** this.#retries, Math.max(base, MAX_BACKOFF_MS));
-    this.#retries++;
-    this.#backoffTimer = setTimeout(() => this.#attempt(), wait);
+    this.#backoffTimer = setTimeout(() => {
+      if (this.#retries.stillServed(this.#parts.backend.id)) this.#attempt();
+      else this.#fail(404, "NoRoute", "no route for this request");
+    }, wait);
   }
 
   #mayTryAnother(failure: UpstreamFailure): boolean {
     const { body, request } = this.#parts;
     if (body !== undefined && !body.replayable) return false;
-    if (failure.kind === "connect") return this.#tries < Math.min(this.#endpoints.length, IMPLICIT_TRIES);
+    if (failure.kind === "connect" || failure.kind === "full")
+      return this.#tries < Math.min(this.#endpoints.length, IMPLICIT_TRIES);
     if (failure.kind === "refused") return this.#tries < IMPLICIT_TRIES;
     const safe = request.method === "GET" || request.method === "HEAD" || request.method === "OPTIONS";
     return failure.kind === "reset" && safe && body === undefined && this.#tries === 1;
@@ -256,6 +261,7 @@ export class Forwarding implements UpstreamHandler {
   #stop(): void {
     this.#over = true;
     this.#clearTimers();
+    this.#retries.end();
     this.#call?.cancel();
     this.#call = undefined;
     this.#parts.body?.close();

@@ -12,7 +12,12 @@ export interface H2CallParts {
   readonly deadlines: Deadlines;
   /** Called once, before the handler's last word. */
   readonly onOver: () => void;
+  /** Whether it is worth while to go on waiting for a stream: some are in use, and will end. */
+  readonly mayGetRoom: () => boolean;
 }
+
+/** Where connecting has no bound of its own. */
+const ROOM_MS = 5_000;
 
 /** One request on its own stream. */
 export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
@@ -24,6 +29,8 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
   readonly #timed: boolean;
   #stream: Stream | undefined;
   #over = false;
+  /** When waiting for a stream ends in any case. */
+  #waitsUntil = 0;
 
   constructor(parts: H2CallParts) {
     this.#parts = parts;
@@ -35,7 +42,17 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
     return this.#over;
   }
 
+  /** Until `start`. */
+  waitForRoom(): void {
+    const { deadlines, limits } = this.#parts;
+    const mostMs = Math.max(limits.connectTimeoutMs || ROOM_MS, limits.backendResponseTimeoutMs);
+    deadlines.add(this);
+    this.#waitsUntil = deadlines.after(mostMs);
+    this.deadline = deadlines.after(limits.connectTimeoutMs || ROOM_MS);
+  }
+
   start(session: ClientSession): void {
+    this.deadline = Number.POSITIVE_INFINITY;
     const { method, scheme, authority, path, headers, body } = this.#parts.request;
     const pseudo = [":method", method, ":scheme", scheme, ":authority", authority, ":path", path];
     try {
@@ -81,6 +98,10 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
   }
 
   onDeadline(): void {
+    if (this.#stream === undefined) {
+      this.#onWaited();
+      return;
+    }
     this.fail("timeout", this.answered ? "no more of the answer in time" : "no answer in time");
     this.#stream?.reset(errorCode.cancel);
   }
@@ -134,6 +155,13 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
   readonly #onBodyClose = (): void => {
     this.cancel();
   };
+
+  #onWaited(): void {
+    const { deadlines, limits, mayGetRoom } = this.#parts;
+    if (deadlines.now < this.#waitsUntil && mayGetRoom()) {
+      this.deadline = Math.min(this.#waitsUntil, deadlines.after(limits.connectTimeoutMs || ROOM_MS));
+    } else this.fail("full", "the backend gave no stream in time");
+  }
 
   #expectMore(): void {
     if (!this.#timed) return;

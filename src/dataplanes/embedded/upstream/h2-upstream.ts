@@ -5,7 +5,13 @@ import type { Limits } from "../options.ts";
 import type { Connector } from "./connector.ts";
 import { H2Call } from "./h2-call.ts";
 import type { Link } from "./link.ts";
-import type { Upstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
+import type {
+  Upstream,
+  UpstreamCall,
+  UpstreamFailure,
+  UpstreamHandler,
+  UpstreamRequest,
+} from "./upstream.ts";
 
 const IDLE_MS = 60_000;
 
@@ -17,6 +23,8 @@ export class H2Upstream implements Upstream {
   readonly #connections: Set<Backend> = new Set();
   #waiting: H2Call[] = [];
   #opening = false;
+  /** The last connection that was opened gave no stream: another one would not either. */
+  #barren = false;
   #active = 0;
   #closed = false;
 
@@ -37,11 +45,14 @@ export class H2Upstream implements Upstream {
       handler,
       deadlines: this.#deadlines,
       onOver: this.#onOver,
+      mayGetRoom: this.#mayGetRoom,
     });
     const connection = this.#waiting.length === 0 ? this.#free() : undefined;
     if (connection !== undefined) connection.start(call);
     else {
       this.#waiting.push(call);
+      call.waitForRoom();
+      if (this.#connections.size === 0) this.#barren = false;
       this.#serveWaiting();
     }
     return call;
@@ -62,6 +73,11 @@ export class H2Upstream implements Upstream {
     this.#active--;
   };
 
+  readonly #mayGetRoom = (): boolean => {
+    for (const { session } of this.#connections) if (session.openStreams > 0) return true;
+    return false;
+  };
+
   /** First come, first served; another connection is opened when all are full. */
   #serveWaiting(): void {
     if (this.#waiting.length > 0) this.#waiting = this.#waiting.filter((call) => !call.over);
@@ -71,7 +87,8 @@ export class H2Upstream implements Upstream {
       const call = this.#waiting.shift();
       if (call !== undefined) connection.start(call);
     }
-    const mayOpen = !this.#opening && this.#connections.size < this.#limits.connectionsPerEndpoint;
+    const { http2ConnectionsPerEndpoint } = this.#limits;
+    const mayOpen = !this.#opening && !this.#barren && this.#connections.size < http2ConnectionsPerEndpoint;
     if (this.#waiting.length > 0 && mayOpen) this.#open();
     if (this.#closed) this.close();
   }
@@ -83,10 +100,15 @@ export class H2Upstream implements Upstream {
 
   #open(): void {
     this.#opening = true;
-    this.#connector.connect("h2", (error, link) => {
-      if (link === undefined) this.#onOpenFailed(error?.message ?? "no connection");
-      else this.#greet(link);
-    });
+    try {
+      this.#connector.connect("h2", (error, link) => {
+        if (link === undefined) this.#onOpenFailed(error?.message ?? "no connection");
+        else this.#greet(link);
+      });
+    } catch (error) {
+      // Not an address, or not a port.
+      this.#onOpenFailed((error as Error).message);
+    }
   }
 
   /** A connection is of use once the backend has said how many streams it takes. */
@@ -95,9 +117,13 @@ export class H2Upstream implements Upstream {
     const connection = new Backend(link, this.#limits, {
       deadlines: this.#deadlines,
       onReady: () => {
-        if (!ready) this.#connections.add(connection);
+        const { hasRoom } = connection.session;
+        if (!ready) {
+          this.#connections.add(connection);
+          this.#opening = false;
+          this.#barren = !hasRoom;
+        } else if (hasRoom) this.#barren = false;
         ready = true;
-        this.#opening = false;
         this.#serveWaiting();
       },
       onRoom: () => {
@@ -106,6 +132,8 @@ export class H2Upstream implements Upstream {
       onGone: () => {
         this.#connections.delete(connection);
         if (!ready) this.#onOpenFailed("the backend does not speak HTTP/2");
+        else if (this.#barren && this.#connections.size === 0)
+          this.#failWaiting("full", "the backend takes no streams");
         else if (this.#waiting.length > 0) this.#serveWaiting();
       },
     });
@@ -114,10 +142,13 @@ export class H2Upstream implements Upstream {
   /** Those that wait are served by the connections that are there; without any they have nothing to wait for. */
   #onOpenFailed(message: string): void {
     this.#opening = false;
-    if (this.#connections.size > 0) return;
+    if (this.#connections.size === 0) this.#failWaiting("connect", message);
+  }
+
+  #failWaiting(kind: UpstreamFailure["kind"], message: string): void {
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const call of waiting) call.fail("connect", message);
+    for (const call of waiting) call.fail(kind, message);
   }
 }
 

@@ -56,8 +56,11 @@ export interface Flow {
 }
 
 export interface UpstreamFailure {
-  /** `connect` and `refused`: the backend has not begun with the request. `timeout`: no answer, or no more of it. */
-  readonly kind: "connect" | "refused" | "reset" | "timeout" | "invalid";
+  /**
+   * `connect`, `full` and `refused`: the backend has not begun with the request; `full` is not worth another try at the same
+   * endpoint. `timeout`: no answer, or no more of it.
+   */
+  readonly kind: "connect" | "full" | "refused" | "reset" | "timeout" | "invalid";
   readonly message: string;
   /** Of the HTTP/2 stream that the backend has reset. */
   readonly code?: number;

@@ -8,6 +8,7 @@ import { backendTlsOptions } from "../streams/backend-tls.ts";
 import { Connector } from "./connector.ts";
 import { H1Upstream } from "./h1-upstream.ts";
 import { H2Upstream } from "./h2-upstream.ts";
+import { RetryBudget } from "./retry-budget.ts";
 import type { Upstream } from "./upstream.ts";
 
 const SWEEP_MS = 30_000;
@@ -38,6 +39,7 @@ export class Upstreams {
   readonly #limits: Limits;
   readonly #deadlines: Deadlines;
   readonly #pools: Map<ItemId, Pools> = new Map();
+  readonly #retryBudgets: Map<ItemId, RetryBudget> = new Map();
   readonly #gateways: Map<string, GatewayItem> = new Map();
   readonly #sweeper: NodeJS.Timeout;
 
@@ -77,6 +79,15 @@ export class Upstreams {
     const pool = pools.known[protocol].get(endpoint) ?? this.#open(pools, endpoint, protocol);
     pool.lastUsed = Date.now();
     return pool.upstream;
+  }
+
+  /** Shared by all requests of the backend on this thread. */
+  retryBudget(backend: ItemId): RetryBudget {
+    const known = this.#retryBudgets.get(backend);
+    if (known !== undefined) return known;
+    const budget = new RetryBudget();
+    this.#retryBudgets.set(backend, budget);
+    return budget;
   }
 
   #open(pools: Pools, endpoint: Endpoint, protocol: "h1" | "h2"): Pool {
@@ -148,6 +159,7 @@ export class Upstreams {
 
   #sweep(): void {
     const before = Date.now() - UNUSED_MS;
+    for (const [id, budget] of this.#retryBudgets) if (budget.idle) this.#retryBudgets.delete(id);
     for (const id of [...this.#pools.keys()]) {
       this.#drop(id, (_key, pool) => pool.lastUsed < before && pool.upstream.idle);
     }
