@@ -55,6 +55,34 @@ describe("text that goes on the wire as it is written", () => {
   });
 });
 
+test.each([
+  [
+    { attempts: 1_000_000, backoff: "0s" },
+    { attempts: 10, codes: [], backoffMs: 10 },
+  ],
+  [
+    { attempts: 11, backoff: "1ms" },
+    { attempts: 10, codes: [], backoffMs: 10 },
+  ],
+  [
+    { attempts: 10, backoff: "2s", codes: [503] },
+    { attempts: 10, codes: [503], backoffMs: 2_000 },
+  ],
+  [{ attempts: 0 }, { attempts: 0, codes: [] }],
+])("retries of %j are granted as %j, whatever the data plane", (retry, granted) => {
+  const route = {
+    kind: "HTTPRoute",
+    metadata: { name: "eager", namespace: "team" },
+    spec: { rules: [{ retry, backendRefs: [{ group: "", kind: "Service", name: "web", port: 80 }] }] },
+  } as unknown as HttpRoute;
+  const { rules } = compileRules(route, {
+    features: new Set(["HTTPRouteRetryCodes"]),
+    resolve: () => ({ target: {} as BackendTarget }),
+    idOf: () => "web",
+  });
+  expect(rules).toMatchObject([{ action: { retry: granted } }]);
+});
+
 test("a time limit of years is the longest that a timer can be set to, and not over at once", () => {
   const features = new Set(["HTTPRouteRequestTimeout", "HTTPRouteBackendTimeout"]);
   const timeouts = { request: "99999h99999h", backendRequest: "99999h" };

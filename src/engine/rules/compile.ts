@@ -9,6 +9,7 @@ import type {
   Route,
   SessionPersistence,
 } from "../../api/routes.ts";
+import { boundedRetry } from "../../plan/retry-limits.ts";
 import type {
   Action,
   Filters,
@@ -188,11 +189,11 @@ function compilePolicies(
     ...(rule.retry === undefined
       ? {}
       : {
-          retry: {
+          retry: boundedRetry({
             attempts: rule.retry.attempts,
             codes: rule.retry.codes ?? [],
             ...(rule.retry.backoff === undefined ? {} : { backoffMs: timerMs(rule.retry.backoff) }),
-          },
+          }),
         }),
     ...(rule.sessionPersistence === undefined ? {} : { persistence: persistence(rule.sessionPersistence) }),
   };
