@@ -9,10 +9,12 @@ import { describeFilters } from "./contract/filters.ts";
 import { describeForgedFields } from "./contract/forged-fields.ts";
 import { describeHttp } from "./contract/http.ts";
 import { describeHttp2 } from "./contract/http2.ts";
+import { describeInterim } from "./contract/interim.ts";
 import { describeLimits } from "./contract/limits.ts";
 import { describeMessages } from "./contract/messages.ts";
 import { describeStrictness } from "./contract/strictness.ts";
 import { describeTls } from "./contract/tls.ts";
+import { describeTrailers } from "./contract/trailers.ts";
 import { allTraits, type Traits } from "./contract/traits.ts";
 import type { CreateDataPlane } from "./plane-under-test.ts";
 
@@ -25,6 +27,8 @@ export function describeDataPlane(name: string, create: CreateDataPlane, traits:
     if (traits.ownHttp) {
       describe("strictness", () => describeStrictness(create));
       describe("forged fields", () => describeForgedFields(create));
+      describe("trailers", () => describeTrailers(create));
+      describe("interim answers", () => describeInterim(create));
       describe("limits", () => describeLimits(create));
     }
     describe("changes", () => describeChanges(create, traits));

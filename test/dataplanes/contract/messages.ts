@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { Agent, type IncomingMessage, request } from "node:http";
-import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
+import { connect as connectHttp2 } from "node:http2";
 import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -113,38 +113,6 @@ export function describeMessages(create: CreateDataPlane, traits: Traits): void 
     const answer = await ask(plane.at(80), { host: "shop.example" });
     expect(answer.body).toBe("body");
     expect(answer.trailers).toEqual({ "x-checksum": "abc" });
-  });
-
-  onlyIf(traits.ownHttp)("passes on no trailer that could change the message", async () => {
-    const server = createHttp2Server();
-    server.on("stream", (stream) => {
-      let fields = {};
-      stream.on("trailers", (trailers) => {
-        fields = trailers;
-      });
-      stream.resume().on("end", () => {
-        stream.respond({ ":status": 200 });
-        stream.end(JSON.stringify(fields));
-      });
-    });
-    const plane = await stage.start([
-      http,
-      shop,
-      host(shop, "shop.example", [rule({ action: forwardTo("b") })]),
-      backend("b", [await stage.backends.listen(server)], { protocol: "h2c" }),
-    ]);
-    const trailers = [
-      "X-Ok: 1",
-      "Host: other.example",
-      "Content-Type: text/html",
-      "Keep-Alive: 1",
-      "TE: gzip",
-    ];
-    const client = await rawAsk(
-      plane.at(80),
-      `POST / HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n${trailers.join("\r\n")}\r\n\r\n`,
-    );
-    expect(await textOf(client)).toContain('{"x-ok":"1"}');
   });
 
   test("lets a client that waits for 100 Continue go on only when its body is wanted", async () => {

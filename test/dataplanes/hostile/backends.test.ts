@@ -12,12 +12,14 @@ const fine = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine";
 const sockets = new Sockets();
 const observed = new Observed();
 let gateway: HostileGateway;
+let oddPort = 0;
 
 beforeAll(async () => {
+  oddPort = await sockets.serve(answerByHead);
   gateway = await startGateway({
     public: await strictBackend("public", sockets, observed),
     secret: await strictBackend("secret", sockets, observed),
-    odd: await sockets.serve(answerByHead),
+    odd: oddPort,
   });
 });
 
@@ -219,6 +221,38 @@ describe("a backend that is not well", () => {
       `${"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".repeat(100)}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine`,
     );
     expect(await get("odd", "/")).toMatchObject({ status: 200, body: "fine" });
+  });
+
+  it("sends interim answers without end to a client that does not read: what it does not take is dropped", async () => {
+    const one = `HTTP/1.1 103 Early Hints\r\nX-Filler: ${"x".repeat(8_000)}\r\n\r\n`;
+    const block = one.repeat(16);
+    const blocks = 256;
+    const sent = new Promise<void>((resolve) => {
+      behave = (socket) => {
+        let left = blocks;
+        const more = (): void => {
+          while (left-- > 0) {
+            if (socket.write(block)) continue;
+            socket.once("drain", more);
+            return;
+          }
+          socket.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine", () => resolve());
+        };
+        more();
+      };
+    });
+    const patient = await startGateway({ odd: oddPort }, { backendResponseTimeoutMs: 0 });
+    const socket = await sockets.connect(patient.port);
+    socket.pause();
+    socket.write("GET / HTTP/1.1\r\nHost: odd.example\r\nConnection: close\r\n\r\n");
+    await sent;
+    const all = received(socket);
+    socket.resume();
+    const text = await all;
+    await patient.close();
+    expect(text.endsWith("\r\n\r\nfine")).toBe(true);
+    expect(text).toContain("HTTP/1.1 103 ");
+    expect(text.length).toBeLessThan((block.length * blocks) / 2);
   });
 
   it("passes none of its hop-by-hop headers on", async () => {

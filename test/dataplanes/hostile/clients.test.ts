@@ -231,6 +231,35 @@ describe("a client that pretends", () => {
 });
 
 describe("a client that asks for a WebSocket", () => {
+  it.each([
+    ["does not say so for its connection", "X-Nothing: 1"],
+    ["names another option", "Connection: keep-alive"],
+    ["names an option that only begins alike", "Connection: upgrades"],
+  ])("and %s goes on in HTTP/1.1", async (_title, connection) => {
+    const answers = await talk(
+      sockets,
+      gateway.port,
+      [
+        "GET /unasked HTTP/1.1",
+        "Host: public.example",
+        "X-Id: unasked",
+        connection,
+        "Upgrade: websocket",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        "",
+        "GET /next HTTP/1.1",
+        "Host: public.example",
+        "X-Id: next",
+        "Connection: close\r\n\r\n",
+      ].join("\r\n"),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    const seen = observed.of("unasked").at(-1);
+    expect(header(seen, "upgrade")).toBeUndefined();
+    expect(header(seen, "connection")).toBeUndefined();
+  });
+
   const ask = (fields: readonly string[]): string =>
     [
       "GET /ws HTTP/1.1",

@@ -126,6 +126,7 @@ describe("HTTP/2: requests that are refused", () => {
         [":authority"],
       ),
     ],
+    ["a method of 1 kB", request([[":method", "A".repeat(1_000)]])],
     ["a signed length", post([["content-length", "+5"]])],
     [
       "two lengths",

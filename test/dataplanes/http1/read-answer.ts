@@ -33,6 +33,8 @@ export function readAnswer(
   let keepAlive = false;
   let switched = false;
   const sink: AnswerSink = {
+    // llhttp, to which this is compared, tells nothing of interim answers either.
+    onInterim() {},
     onAnswer(received: ReceivedAnswer) {
       keepAlive = received.keepAlive;
       answer = {

@@ -49,6 +49,7 @@ class Conversation {
     const heard = (word: string): unknown => this.heard.push(word);
     const handler: AnswerHandler & { answered: boolean } = {
       answered: false,
+      onInterim: (status) => heard(`informed ${status}`),
       onAnswer: (status) => {
         handler.answered = true;
         heard(String(status));
@@ -92,7 +93,7 @@ describe("HTTP/2 to backends: answers", () => {
     talk.ask();
     talk.says(headersFrames(1, [[":status", "103"]], false), headersFrames(1, [[":status", "100"]], false));
     talk.says(headersFrames(1, [...ok, ["grpc-status", "5"]], true));
-    expect(talk.heard).toEqual(["200", "end", "closed well"]);
+    expect(talk.heard).toEqual(["informed 103", "informed 100", "200", "end", "closed well"]);
   });
 
   test("HEAD and 304 say a length and have no body", () => {

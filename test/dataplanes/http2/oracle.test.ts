@@ -173,6 +173,7 @@ function askOurWay(session: ClientSession, { fields, body: bytes, trailers }: Me
     const chunks: Buffer[] = [];
     const handler: AnswerHandler & { answered: boolean } = {
       answered: false,
+      onInterim: () => {},
       onAnswer: (_status, headers) => {
         handler.answered = true;
         head = regular(Object.fromEntries([...headers]));

@@ -22,11 +22,16 @@ const otherSeparators = /[^-a-z0-9]/g;
  */
 export function removeTwins(headers: HeaderFields, edits: readonly HeaderEdit[] | undefined): void {
   if (edits === undefined) return;
-  headers.removeAll((name) => {
-    if (!otherSeparator.test(name)) return false;
-    const folded = fold(name);
-    return edits.some((edit) => edit.op !== "add" && edit.name !== name && fold(edit.name) === folded);
-  });
+  headers.removeAll((name) => otherSeparator.test(name) && edits.some((edit) => isTwin(edit, name)));
+}
+
+/** Whether the edit decides about a field of this name, or of one that a backend could take for it. */
+export function touches(edit: HeaderEdit, name: string): boolean {
+  return edit.op !== "add" && (edit.name === name || isTwin(edit, name));
+}
+
+function isTwin(edit: HeaderEdit, name: string): boolean {
+  return edit.op !== "add" && edit.name !== name && fold(edit.name) === fold(name);
 }
 
 function fold(name: string): string {

@@ -10,16 +10,18 @@
 
 import type { Duplex } from "node:stream";
 import type { BackendItem, Endpoint } from "../../../plan/backend.ts";
-import type { ForwardAction, WeightedBackend } from "../../../plan/rule.ts";
+import type { Filters, ForwardAction, WeightedBackend } from "../../../plan/rule.ts";
 import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler } from "../upstream/upstream.ts";
 import { addCorsHeaders } from "./cors.ts";
 import { applyEdits } from "./edit-headers.ts";
 import type { HeaderFields } from "./header-fields.ts";
-import { cleanTrailers, removeHopByHop } from "./hop-by-hop.ts";
+import { removeHopByHop } from "./hop-by-hop.ts";
+import { cleanInterim } from "./interim.ts";
 import { replyLocally } from "./local-reply.ts";
 import type { RequestBody } from "./request-body.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 import type { Serving } from "./serve-request.ts";
+import { announceTrailers, answerTrailerTest, cleanTrailers, requestTrailerTest } from "./trailers.ts";
 import type { RequestHead } from "./upstream-request.ts";
 
 /** Tries beyond the route's own policy. */
@@ -85,6 +87,17 @@ export class Forwarding implements UpstreamHandler {
     this.#attempt();
   }
 
+  onInterim(status: number, headers: HeaderFields): void {
+    // 100 is between neighbours, and the client has had its own.
+    if (status === 100 || this.#over) return;
+    cleanInterim(headers, this.#filters());
+    try {
+      this.#parts.request.exchange.inform(status, headers);
+    } catch {
+      // A field that cannot be sent; the answer itself is still to come.
+    }
+  }
+
   onAnswer(status: number, headers: HeaderFields): void {
     if (this.#parts.action.retry?.codes.includes(status) === true && this.#mayRetry()) {
       this.#call?.cancel();
@@ -129,7 +142,7 @@ export class Forwarding implements UpstreamHandler {
     this.#clearTimers();
     if (!mayHaveBody(exchange.method, exchange.status)) return;
     try {
-      exchange.end(cleanTrailers(trailers));
+      exchange.end(trailers && cleanTrailers(trailers, answerTrailerTest(this.#filters())));
     } catch {
       exchange.abort();
     }
@@ -171,7 +184,7 @@ export class Forwarding implements UpstreamHandler {
         authority: head.authority,
         headers: head.headers,
         body: body?.open(),
-        trailers: body === undefined ? noTrailers : () => cleanTrailers(request.exchange.trailers()),
+        trailers: body === undefined ? noTrailers : this.#requestTrailers,
         websocket: head.websocket,
       },
       this,
@@ -179,6 +192,11 @@ export class Forwarding implements UpstreamHandler {
     // A request that fails at once has gone on to its next attempt, or is over, before `send` returns.
     if (!this.#over && this.#call === undefined) this.#call = call;
   }
+
+  readonly #requestTrailers = (): HeaderFields | undefined => {
+    const trailers = this.#parts.request.exchange.trailers();
+    return trailers && cleanTrailers(trailers, requestTrailerTest(this.#filters()));
+  };
 
   #onAttemptTimeout(): void {
     this.#call?.cancel();
@@ -210,11 +228,19 @@ export class Forwarding implements UpstreamHandler {
 
   #finishHead(headers: HeaderFields): void {
     const { action, entry, request } = this.#parts;
+    const announced = headers.get("trailer");
     removeHopByHop(headers);
     applyEdits(headers, action.filters.responseHeaders);
     applyEdits(headers, entry.filters.responseHeaders);
     const { cors } = action.filters;
     if (cors !== undefined) addCorsHeaders(headers, cors, request.headers.get("origin"));
+    if (announced !== undefined && request.exchange.takesTrailers(headers)) {
+      announceTrailers(headers, announced, answerTrailerTest(this.#filters()));
+    }
+  }
+
+  #filters(): readonly Filters[] {
+    return [this.#parts.action.filters, this.#parts.entry.filters];
   }
 
   #fail(status: number, reason: string, message: string): void {

@@ -66,8 +66,18 @@ export class H2Exchange implements Exchange, StreamHandler {
     this.#session.sendHeader(this.#stream, [":status", "100"], [], false);
   }
 
+  inform(status: number, headers: HeaderFields): void {
+    if (this.status !== 0 || this.#stream.localEnded || this.#session.congested) return;
+    this.#session.sendHeader(this.#stream, [":status", String(status)], headers.flat, false);
+  }
+
   trailers(): HeaderFields | undefined {
     return this.#requestTrailers;
+  }
+
+  /** An answer of known length to a client that has not asked for trailers goes without (RFC 9110 6.5.1). */
+  takesTrailers(headers: HeaderFields): boolean {
+    return !headers.has("content-length") || this.headers.has("te");
   }
 
   /** Streams cannot be confused with each other: the connection goes on. */
@@ -78,7 +88,7 @@ export class H2Exchange implements Exchange, StreamHandler {
     this.#session.sendHeader(this.#stream, [":status", String(status)], headers.flat, !hasBody);
     this.status = status;
     if (!hasBody) this.#dropRest();
-    else if (!this.#mayHaveTrailers(headers)) this.#lastByte = Number(headers.get("content-length"));
+    else if (!this.takesTrailers(headers)) this.#lastByte = Number(headers.get("content-length"));
   }
 
   /** The end goes out with the last byte where that is known: a frame less for nearly every answer. */
@@ -147,11 +157,6 @@ export class H2Exchange implements Exchange, StreamHandler {
     const handlers = this.#onClose ?? [];
     this.#onClose = undefined;
     for (const handler of handlers) handler();
-  }
-
-  /** An answer of known length to a client that has not asked for trailers goes without (RFC 9110 6.5.1). */
-  #mayHaveTrailers(headers: HeaderFields): boolean {
-    return !headers.has("content-length") || this.headers.has("te");
   }
 
   #finish(): void {

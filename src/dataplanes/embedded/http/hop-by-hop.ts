@@ -1,8 +1,8 @@
 import type { HeaderFields } from "./header-fields.ts";
 
 /**
- * Fields that belong to one connection and never pass a proxy (RFC 9110 7.6.1), and those that `Connection` names.
- * `te: trailers` is the one exception, which gRPC needs: a caller puts it back where the next hop is HTTP/2.
+ * Fields that belong to one connection and never pass a proxy (RFC 9110, 7.6.1), and those that `Connection` names. A caller
+ * puts back `TE: trailers`, which gRPC needs, where the next hop is HTTP/2, and `Trailer` where trailers can follow.
  */
 export const hopByHop: ReadonlySet<string> = new Set([
   "connection",
@@ -53,24 +53,4 @@ function isHopByHop(name: string): boolean {
 
 function isProtected(name: string): boolean {
   return endToEnd.has(name) || name.startsWith("x-forwarded-");
-}
-
-/** Fields that mean something only in front of a body; behind it they could change what the next reader makes of the message (RFC 9110 6.5.1). */
-const headOnly: ReadonlySet<string> = new Set([
-  "authorization",
-  "content-encoding",
-  "content-length",
-  "content-range",
-  "content-type",
-  "cookie",
-  "host",
-  "set-cookie",
-]);
-
-/** What may pass of the fields behind a body; undefined if nothing is left. */
-export function cleanTrailers(trailers: HeaderFields | undefined): HeaderFields | undefined {
-  if (trailers === undefined) return undefined;
-  removeHopByHop(trailers);
-  trailers.removeAll((name) => headOnly.has(name));
-  return trailers.count > 0 ? trailers : undefined;
 }

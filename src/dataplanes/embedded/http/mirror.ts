@@ -1,9 +1,9 @@
 import type { Filters } from "../../../plan/rule.ts";
 import type { UpstreamHandler } from "../upstream/upstream.ts";
-import { cleanTrailers } from "./hop-by-hop.ts";
 import type { RequestBody } from "./request-body.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 import type { Serving } from "./serve-request.ts";
+import { cleanTrailers, requestTrailerTest } from "./trailers.ts";
 import type { RequestHead } from "./upstream-request.ts";
 
 /** Copies of the request, sent and forgotten: no answer, failure or slowness of a mirror reaches the client. */
@@ -31,7 +31,7 @@ export function sendMirrors(
           headers: copy.head.headers.copy(),
           scheme: backend.tls === undefined ? "http" : "https",
           body: copy.body?.mirror(),
-          trailers: () => cleanTrailers(copy.request.exchange.trailers()),
+          trailers: () => cleanTrailers(copy.request.exchange.trailers(), requestTrailerTest(filters)),
         },
         forgetful,
       );
@@ -40,6 +40,7 @@ export function sendMirrors(
 }
 
 const forgetful: UpstreamHandler = {
+  onInterim: () => {},
   onAnswer: () => {},
   onData: () => {},
   onEnd: () => {},

@@ -17,6 +17,9 @@ import { parseTarget } from "./request-target.ts";
 import { RoutedRequest } from "./routed-request.ts";
 import { visitorOf } from "./visitor.ts";
 
+/** Any method may be known to a backend; no backend knows one that is longer than this (RFC 9112, 3). */
+const LONGEST_METHOD = 64;
+
 /** What serving needs besides the request. */
 export interface Serving {
   readonly table: RoutingTable;
@@ -63,7 +66,10 @@ function read(
 
   function check(): Refusal | undefined {
     if (exchange.method === "CONNECT") return { status: 405, message: "CONNECT is not served" };
+    if (exchange.method.length > LONGEST_METHOD) return { status: 501, message: "the method is too long" };
     if (invalid !== undefined) return { status: 400, message: invalid };
+    if (path === "*" && exchange.method !== "OPTIONS")
+      return { status: 400, message: "only OPTIONS asks for *" };
     if (exchange.headers.count > limits.headerCount)
       return { status: 431, message: "too many header fields" };
     const length = Number(exchange.headers.get("content-length") ?? 0);

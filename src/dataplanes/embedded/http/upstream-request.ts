@@ -7,6 +7,7 @@ import type { HeaderFields } from "./header-fields.ts";
 import { wantsTrailers } from "./hop-by-hop.ts";
 import { isGrpc } from "./local-reply.ts";
 import type { RoutedRequest } from "./routed-request.ts";
+import { announceTrailers, requestTrailerTest } from "./trailers.ts";
 
 /** What the backend gets to see, without the body. */
 export interface RequestHead {
@@ -37,6 +38,15 @@ export function buildHead(
   removeTwins(headers, entry.filters.requestHeaders);
   applyEdits(headers, action.filters.requestHeaders);
   applyEdits(headers, entry.filters.requestHeaders);
+
+  // HTTP/1.1 has a place for trailers behind chunks only.
+  if (exchange.body !== undefined && (protocol === "h2" || !headers.has("content-length"))) {
+    announceTrailers(
+      headers,
+      exchange.headers.get("trailer"),
+      requestTrailerTest([action.filters, entry.filters]),
+    );
+  }
 
   const edited = headers.get("host");
   headers.remove("host");

@@ -10,7 +10,7 @@ import { HeaderFields } from "../http/header-fields.ts";
 import { isAuthority } from "../http/request-target.ts";
 import { BodyDecoder, type BodySink } from "./body-decoder.ts";
 import { asksToClose } from "./connection-options.ts";
-import { readFields } from "./field-block.ts";
+import { isToken, readFields } from "./field-block.ts";
 import { HeadScanner } from "./head-scanner.ts";
 
 export interface ReceivedRequest {
@@ -33,15 +33,9 @@ export interface RequestSink extends BodySink {
 }
 
 export interface SyntaxError {
-  readonly status: 400 | 431 | 501;
+  readonly status: 400 | 431;
 }
 
-const methods: ReadonlySet<string> = new Set(
-  (
-    "ACL BIND CHECKOUT CONNECT COPY DELETE GET HEAD LINK LOCK M-SEARCH MERGE MKACTIVITY MKCALENDAR MKCOL MOVE NOTIFY OPTIONS PATCH POST " +
-    "PROPFIND PROPPATCH PURGE PUT QUERY REBIND REPORT SEARCH SOURCE SUBSCRIBE TRACE UNBIND UNLINK UNLOCK UNSUBSCRIBE"
-  ).split(" "),
-);
 const version = / HTTP\/1\.([01])$/;
 const notVisible = /[^!-~]/;
 const length = /^\d{1,15}$/;
@@ -115,7 +109,8 @@ function requestOf(text: string, lineEnds: readonly number[]): ReceivedRequest |
   if (minor === undefined || space < 1 || target === "" || notVisible.test(target)) return { status: 400 };
   const fields = readFields(text, lineEnds, 1);
   if (fields === undefined) return { status: 400 };
-  if (!methods.has(method)) return { status: /^[A-Za-z-]+$/.test(method) ? 501 : 400 };
+  // Any method may be known to the backend (RFC 9110, 9.1).
+  if (!isToken(method)) return { status: 400 };
   const headers = new HeaderFields(fields as string[]);
   const host = headers.get("host");
   headers.remove("host");

@@ -2,7 +2,7 @@
  * HTTP/1 answers of backends, bytes in, events out; as strict as the reading of requests, because what one reader takes for the end of an
  * answer another could take for the beginning of the next (RFC 9112 6.3).
  *
- * Interim answers are for this hop only and are dropped, but for the switch of protocols.
+ * Interim answers are told as they come; a switch of protocols is one only where it was asked for.
  */
 
 import { HeaderFields } from "../http/header-fields.ts";
@@ -21,6 +21,8 @@ export interface ReceivedAnswer {
 
 /** `onEnd` follows every answer but a switch. */
 export interface AnswerSink extends BodySink {
+  /** An answer that informs, before the answer itself. */
+  onInterim(status: number, headers: HeaderFields): void;
   onAnswer(answer: ReceivedAnswer): void;
   /** Bytes behind the head belong to the other protocol: `read` leaves them. */
   onSwitch(answer: ReceivedAnswer): void;
@@ -99,7 +101,10 @@ export class ResponseParser {
       this.#sink.onSwitch({ status, headers, hasBody: false, keepAlive: false });
       return true;
     }
-    if (status < 200) return true;
+    if (status < 200) {
+      this.#sink.onInterim(status, headers);
+      return true;
+    }
     const framing = this.#framing(status, headers, current);
     if (framing === undefined) return false;
     this.#untilClose = framing === "until-close";

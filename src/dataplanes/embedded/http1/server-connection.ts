@@ -15,6 +15,7 @@ import type { Connection } from "../connections.ts";
 import type { Deadlines, Timed } from "../deadlines.ts";
 import type { HeaderFields } from "../http/header-fields.ts";
 import { type Serving, serveRequest } from "../http/serve-request.ts";
+import { asksToUpgrade } from "./connection-options.ts";
 import { statusLine } from "./head-writer.ts";
 import { type ReceivedRequest, RequestParser, type RequestSink } from "./request-parser.ts";
 import { RequestStream } from "./request-stream.ts";
@@ -22,7 +23,7 @@ import { type AnswerWriter, ServerExchange } from "./server-exchange.ts";
 import { writePiece } from "./write-piece.ts";
 
 type State = "reading" | "serving" | "dropping" | "leaving" | "over";
-type Refusal = 400 | 408 | 417 | 431 | 501;
+type Refusal = 400 | 408 | 417 | 431;
 
 /** How long the rest of a request is read and dropped after an early answer. */
 const LINGER_MS = 2_000;
@@ -305,9 +306,14 @@ class ServerConnection implements RequestSink, AnswerWriter, Timed {
   }
 }
 
+/** `Upgrade` alone asks for nothing: it must be an option of this connection (RFC 9110, 7.8). */
 function asksForWebSocket({ method, headers, hasBody, version }: ReceivedRequest): boolean {
   return (
-    method === "GET" && !hasBody && version === "1.1" && headers.get("upgrade")?.toLowerCase() === "websocket"
+    method === "GET" &&
+    !hasBody &&
+    version === "1.1" &&
+    headers.get("upgrade")?.toLowerCase() === "websocket" &&
+    asksToUpgrade(headers.get("connection"))
   );
 }
 

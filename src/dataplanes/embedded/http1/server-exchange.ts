@@ -59,6 +59,8 @@ export class ServerExchange implements Exchange {
   /** Waits for more of the same turn. */
   #pending = "";
   #queued = false;
+  /** The client has not taken what it was informed of. */
+  #full = false;
   #onDrain: (() => void) | undefined;
   #onClose: (() => void) | undefined;
 
@@ -87,8 +89,17 @@ export class ServerExchange implements Exchange {
     this.#writer.write("HTTP/1.1 100 Continue\r\n\r\n", undefined, "");
   }
 
+  inform(status: number, headers: HeaderFields): void {
+    if (this.protocol === "HTTP/1.0" || this.status !== 0 || this.#full || this.#ended) return;
+    this.#full = !this.#writer.write(`${statusLine(status)}${fieldLines(headers)}\r\n`, undefined, "");
+  }
+
   trailers(): HeaderFields | undefined {
     return this.requestTrailers;
+  }
+
+  takesTrailers(headers: HeaderFields): boolean {
+    return this.protocol === "HTTP/1.1" && !headers.has("content-length");
   }
 
   closeAfterAnswer(): void {
@@ -195,6 +206,7 @@ export class ServerExchange implements Exchange {
   }
 
   drained(): void {
+    this.#full = false;
     const handler = this.#onDrain;
     this.#onDrain = undefined;
     handler?.();

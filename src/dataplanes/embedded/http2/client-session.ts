@@ -17,7 +17,9 @@ const STREAMS_PER_CONNECTION = 256;
 export interface AnswerHandler extends StreamHandler {
   /** `onAnswer` has been called. */
   readonly answered: boolean;
-  /** Once; answers that only inform are left out. */
+  /** An answer that informs (1xx), before the answer itself. */
+  onInterim(status: number, headers: HeaderFields): void;
+  /** Once. */
   onAnswer(status: number, headers: HeaderFields): void;
 }
 
@@ -139,7 +141,9 @@ export class ClientSession extends Session {
     const { status, contentLength } = fields;
     if (status < 200) {
       this.idleFrame();
-      return endStream ? errorCode.protocolError : undefined;
+      if (endStream) return errorCode.protocolError;
+      handler.onInterim(status, new HeaderFields(fields.fields));
+      return undefined;
     }
     const bodiless = status === 204 || status === 304 || this.#heads.has(stream.id);
     if (endStream && !bodiless && contentLength > 0) return errorCode.protocolError;

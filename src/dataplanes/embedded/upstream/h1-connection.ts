@@ -120,6 +120,10 @@ export class H1Connection implements AnswerSink, Timed {
 
   // What the parser finds.
 
+  onInterim(status: number, headers: HeaderFields): void {
+    this.#call?.handler.onInterim(status, headers);
+  }
+
   onAnswer({ status, headers, hasBody, keepAlive }: ReceivedAnswer): void {
     this.#answered = true;
     this.#complete = !hasBody;

@@ -84,6 +84,10 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
     this.#stream?.reset(errorCode.cancel);
   }
 
+  onInterim(status: number, headers: HeaderFields): void {
+    if (!this.#over) this.#parts.handler.onInterim(status, headers);
+  }
+
   onAnswer(status: number, headers: HeaderFields): void {
     this.answered = true;
     this.#expectMore();

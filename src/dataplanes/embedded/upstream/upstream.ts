@@ -27,6 +27,8 @@ export interface UpstreamRequest {
 
 /** Exactly one of `onEnd`, `onSwitch` and `onFailure` comes last, unless the call is cancelled: then nothing comes any more. */
 export interface UpstreamHandler {
+  /** An answer that informs (1xx but 101), any number of times before `onAnswer`. */
+  onInterim(status: number, headers: HeaderFields): void;
   onAnswer(status: number, headers: HeaderFields, flow: Flow): void;
   /** The chunk is lent for the time of the call. */
   onData(chunk: Buffer, flow: Flow): void;
