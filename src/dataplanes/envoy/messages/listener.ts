@@ -137,6 +137,9 @@ export interface ClientValidationShape {
   readonly authorities: string;
 }
 
+/** Mozilla's intermediate profile of server-side TLS, the post-quantum hybrid first. Envoy's ciphers are those of the profile by default. */
+const GROUPS: readonly string[] = ["X25519MLKEM768", "X25519", "P-256", "P-384"];
+
 const ACCEPT_UNTRUSTED = 1;
 /** The digest of no certificate. */
 const NOBODY: string = "0".repeat(64);
@@ -144,9 +147,13 @@ const NOBODY: string = "0".repeat(64);
 export function downstreamTls(shape: DownstreamTlsShape): Message {
   const { certificates, clients } = shape;
   const onDemand = "bySni" in certificates;
-  const parameters = message(uint(1, versionOf(shape.minVersion)), uint(2, versionOf(shape.maxVersion)));
+  const parameters = message(
+    uint(1, versionOf(shape.minVersion)),
+    uint(2, versionOf(shape.maxVersion)),
+    texts(4, GROUPS),
+  );
   const common = message(
-    parameters.length === 0 ? undefined : nested(1, parameters),
+    nested(1, parameters),
     clients === undefined ? undefined : nested(3, clientValidation(clients)),
     texts(4, shape.alpn),
     onDemand ? undefined : nestedEach(6, certificates.secrets.map(sdsSecret)),
