@@ -4,6 +4,7 @@
  */
 
 import { describe } from "vitest";
+import { describeAttempts } from "./contract/attempts.ts";
 import { describeChanges } from "./contract/changes.ts";
 import { describeClients } from "./contract/clients.ts";
 import { describeFilters } from "./contract/filters.ts";
@@ -29,6 +30,7 @@ export function describeDataPlane(name: string, create: CreateDataPlane, traits:
       describe("strictness", () => describeStrictness(create));
       describe("limits", () => describeLimits(create));
     }
+    describe("attempts", () => describeAttempts(create));
     describe("clients", () => describeClients(create));
     describe("forged fields", () => describeForgedFields(create));
     describe("trailers", () => describeTrailers(create, traits));

@@ -198,37 +198,4 @@ export function describeClients(create: CreateDataPlane): void {
       expect(String(((await greeting) as [Buffer])[0])).toBe("hello");
     }
   });
-
-  test("a safe request that meets a connection at its end is sent again, another is not", async () => {
-    const requests: string[] = [];
-    const at = await stage.sockets.serve((socket) => {
-      let served = false;
-      socket.on("data", (bytes) => {
-        const [method = ""] = String(bytes).split(" ", 1);
-        requests.push(method);
-        if (served) socket.destroy();
-        else socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-        served = true;
-      });
-    });
-    const plane = await stage.start([
-      http,
-      shop,
-      host(shop, "shop.example", [rule({ action: forwardTo("b") })]),
-      backend("b", [at]),
-    ]);
-    const statusAfterReuse = async (method: string): Promise<number> => {
-      // Kept alive until the next request.
-      expect((await ask(plane.at(80), { host: "shop.example" })).status).toBe(200);
-      requests.length = 0;
-      return (await ask(plane.at(80), { host: "shop.example", method })).status;
-    };
-    expect(await statusAfterReuse("GET")).toBe(200);
-    expect(requests).toEqual(["GET", "GET"]);
-    // That connection has served once, the next request ends it.
-    expect((await ask(plane.at(80), { host: "shop.example", method: "POST" })).status).toBe(502);
-    expect(requests).toEqual(["GET", "GET", "POST"]);
-    expect(await statusAfterReuse("POST")).toBe(502);
-    expect(requests).toEqual(["POST"]);
-  });
 }

@@ -110,8 +110,10 @@ export function mutationFilterFor(methods: readonly string[], name: string, shap
     "envoy.type.matcher.v3.HttpRequestHeaderMatchInput",
     message(text(1, ":method")),
   );
-  const pattern = message(nested(1, message()), text(2, methods.join("|")));
-  const listed = message(nested(1, message(nested(1, method), nested(2, message(nested(5, pattern))))));
+  const each = methods.map((name) =>
+    message(nested(1, message(nested(1, method), nested(2, message(text(1, name)))))),
+  );
+  const listed = message(nested(2, message(nestedEach(1, each))));
   const skip = extension("skip", "envoy.extensions.filters.common.matcher.action.v3.SkipFilter", message());
   const others = message(nested(1, message(nested(4, listed))), nested(2, message(nested(2, skip))));
   const matcher = message(nested(1, message(nested(1, others))));
