@@ -4,7 +4,9 @@
  */
 
 import { describe } from "vitest";
+import { describeAttempts } from "./contract/attempts.ts";
 import { describeChanges } from "./contract/changes.ts";
+import { describeClients } from "./contract/clients.ts";
 import { describeFilters } from "./contract/filters.ts";
 import { describeForgedFields } from "./contract/forged-fields.ts";
 import { describeHttp } from "./contract/http.ts";
@@ -27,11 +29,13 @@ export function describeDataPlane(name: string, create: CreateDataPlane, traits:
     describe("TLS", () => describeTls(create));
     if (traits.ownHttp) {
       describe("strictness", () => describeStrictness(create));
-      describe("forged fields", () => describeForgedFields(create));
-      describe("trailers", () => describeTrailers(create));
-      describe("interim answers", () => describeInterim(create));
       describe("limits", () => describeLimits(create));
     }
+    describe("attempts", () => describeAttempts(create));
+    describe("clients", () => describeClients(create));
+    describe("forged fields", () => describeForgedFields(create));
+    describe("trailers", () => describeTrailers(create, traits));
+    describe("interim answers", () => describeInterim(create, traits));
     describe("changes", () => describeChanges(create, traits));
     describe("HTTP/2", () => describeHttp2(create));
     describe("HTTP/2, the end of answers", () => describeHttp2Ends(create));

@@ -10,6 +10,7 @@ import {
   listenerWord,
 } from "../../src/dataplanes/envoy/compile/names.ts";
 import { pathSubstitution } from "../../src/dataplanes/envoy/compile/path-edits.ts";
+import { ruleRetry } from "../../src/dataplanes/envoy/compile/retries.ts";
 import { encodedForms } from "../../src/dataplanes/envoy/compile/value-matches.ts";
 import { FrameReader, frame } from "../../src/dataplanes/envoy/wire/grpc-frames.ts";
 import {
@@ -24,7 +25,8 @@ import {
 } from "../../src/dataplanes/envoy/wire/protobuf.ts";
 import { isUnderPrefix } from "../../src/matching/request-match.ts";
 import { editPath } from "../../src/matching/rewrite.ts";
-import type { PathEdit, PathMatch } from "../../src/plan/rule.ts";
+import type { PathEdit, PathMatch, RetryPolicy } from "../../src/plan/rule.ts";
+import { forwardTo } from "./plan-builder.ts";
 
 const element = fc.stringMatching(/^[a-z.+()$\\]{0,3}$/);
 const path = fc.array(element, { maxLength: 4 }).map((elements) => `/${elements.join("/")}`);
@@ -125,6 +127,31 @@ describe("headers", () => {
       ["b", "100%%", 0],
       ["b", "2", 0],
     ]);
+  });
+});
+
+describe("retries", () => {
+  const granted = (retry: RetryPolicy): Readonly<Record<string, number | string>> => {
+    const policy = read(ruleRetry(forwardTo("b", { retry })).policy ?? Buffer.alloc(0));
+    const ms = (at: number): number => {
+      const interval = policy.message(8)?.message(at);
+      return (interval?.uint(1) ?? 0) * 1000 + (interval?.uint(2) ?? 0) / 1e6;
+    };
+    const retries = policy.message(2)?.uint(1) ?? 0;
+    return { on: policy.text(1), retries, firstMs: ms(1), longestMs: ms(2) };
+  };
+
+  test("whatever a route asks for, its attempts, their pauses and all pauses together have bounds", () => {
+    const on = "connect-failure,refused-stream,reset,retriable-status-codes";
+    expect(granted({ attempts: 1_000_000, codes: [], backoffMs: 0 })).toEqual({
+      on,
+      retries: 10,
+      firstMs: 10,
+      longestMs: 100,
+    });
+    expect(granted({ attempts: 2, codes: [] })).toEqual({ on, retries: 2, firstMs: 25, longestMs: 250 });
+    const patient = granted({ attempts: 10, codes: [], backoffMs: 3_600_000 });
+    expect(patient).toEqual({ on, retries: 10, firstMs: 6_000, longestMs: 6_000 });
   });
 });
 

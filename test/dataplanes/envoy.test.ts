@@ -7,4 +7,5 @@ describeDataPlane("Envoy", (options) => createEnvoy(options), {
   ownHttp: false,
   endsIdle: false,
   endsUpgrades: false,
+  allInterim: false,
 });

@@ -94,6 +94,7 @@ function readRoute(gateway: string, name: string): ReadRoute {
 
 function reasonOf({ details, flags, status }: Line, kind: ReadRoute["kind"]): string | undefined {
   const set = new Set(String(flags ?? "").split(","));
+  if (String(details).startsWith("rbac_access_denied")) return "Refused";
   if (kind === "misdirected") return "Misdirected";
   if (kind === "unmatched") return "NoRoute";
   if (details === "route_not_found") return "NoListener";

@@ -1,6 +1,6 @@
 import { connect } from "node:http2";
 import { expect, test } from "vitest";
-import type { Rule } from "../../../src/plan/rule.ts";
+import type { HeaderEdit, Rule } from "../../../src/plan/rule.ts";
 import { ask, type Seen, textOf } from "../http-peers.ts";
 import { backend, forwardTo, host, listener, port, rule } from "../plan-builder.ts";
 import type { CreateDataPlane, PlaneOptions, PlaneUnderTest } from "../plane-under-test.ts";
@@ -92,6 +92,28 @@ export function describeForgedFields(create: CreateDataPlane): void {
     });
     expect(forgedOf(seen)).toEqual([]);
     expect(seen.headers).toMatchObject({ "x-user": "nobody", x_tag_list: "a", x_custom: "1" });
+  });
+
+  test("a route that sets and removes as many fields as it may, with the longest names, is served", async () => {
+    const name = (index: number): string => `${"a-".repeat(125)}${index}`;
+    const edits = (op: "set" | "remove", from: number): HeaderEdit[] =>
+      Array.from({ length: 16 }, (_, index) => ({ op, name: name(from + index), value: "1" }));
+    const requestHeaders = [...edits("set", 100), ...edits("remove", 200)];
+    const filters = { requestHeaders: [...edits("set", 300), ...edits("remove", 400)] };
+    const plane = await stage.start([
+      http,
+      shop,
+      host(shop, "shop.example", [
+        rule({
+          action: forwardTo([{ backend: "b", weight: 1, filters }], { filters: { requestHeaders } }),
+        }),
+      ]),
+      backend("b", [await stage.backends.echo("b")]),
+    ]);
+    const twin = name(200).replaceAll("-", "_");
+    const { seen } = await ask(plane.at(80), { host: "shop.example", headers: { [twin]: "forged" } });
+    expect(forgedOf(seen)).toEqual([]);
+    expect(seen.headers[name(300)]).toBe("1");
   });
 
   test("rules see the fields that the backend gets, not those that end at the gateway", async () => {

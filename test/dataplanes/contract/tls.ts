@@ -48,6 +48,38 @@ export function describeTls(create: CreateDataPlane): void {
     expect(answer.seen.headers).toMatchObject({ "x-forwarded-proto": "https", "x-forwarded-port": "443" });
   });
 
+  test("agrees on the groups of Mozilla's intermediate profile and on the post-quantum hybrid, on no others", async () => {
+    const a = secure("a", tls, "a.example", [forA]);
+    const plane = await stage.start([tls, a, forA]);
+    const agrees = async (ecdhCurve: string): Promise<boolean> =>
+      handshake(plane.at(443), { servername: "a.example", ecdhCurve }).then(
+        () => true,
+        () => false,
+      );
+    const groups = ["X25519MLKEM768", "X25519", "P-256", "P-384", "P-521", "X448"];
+    const agreed = [];
+    for (const group of groups) if (await agrees(group)) agreed.push(group);
+    expect(agreed).toEqual(["X25519MLKEM768", "X25519", "P-256", "P-384"]);
+  });
+
+  test("lets no client of TLS 1.2 renegotiate (RFC 9113, 9.2.1)", async () => {
+    const a = secure("a", tls, "a.example", [forA]);
+    const plane = await stage.start([tls, a, forA]);
+    for (const protocol of ["http/1.1", "h2"]) {
+      const socket = await handshake(plane.at(443), {
+        servername: "a.example",
+        maxVersion: "TLSv1.2",
+        ALPNProtocols: [protocol],
+      });
+      const outcome = await new Promise<Error | null>((resolve) => {
+        socket.renegotiate({}, resolve);
+        socket.once("error", resolve);
+        socket.once("close", () => resolve(new Error("closed")));
+      });
+      expect(outcome).toBeInstanceOf(Error);
+    }
+  });
+
   test("a connection serves the names of its listener only: 421 for another's, 404 for nobody's", async () => {
     const a = secure("a", tls, "a.example", [forA]);
     const b = secure("b", tls, "*.b.example", [forB]);

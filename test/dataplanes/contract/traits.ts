@@ -8,9 +8,11 @@ export interface Traits {
   readonly endsIdle: boolean;
   /** A client that ends its side of an upgraded HTTP/2 stream is seen to do so by the backend. */
   readonly endsUpgrades: boolean;
+  /** It passes on every interim answer, not only the first, and answers `Expect: 100-continue` itself. */
+  readonly allInterim: boolean;
 }
 
-export const allTraits: Traits = { ownHttp: true, endsIdle: true, endsUpgrades: true };
+export const allTraits: Traits = { ownHttp: true, endsIdle: true, endsUpgrades: true, allInterim: true };
 
 /** `test`, for data planes that it is about. */
 export function onlyIf(trait: boolean): (name: string, run: () => Promise<void>) => void {

@@ -4,12 +4,14 @@ import { isGrpc } from "../http/local-reply.ts";
 import type { AnswerHandler, ClientSession } from "../http2/client-session.ts";
 import { CONNECTION_LOST, errorCode } from "../http2/protocol.ts";
 import type { Stream } from "../http2/stream.ts";
+import type { Limits } from "../options.ts";
 import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
 
 export interface H2CallParts {
   readonly request: UpstreamRequest;
   readonly handler: UpstreamHandler;
   readonly deadlines: Deadlines;
+  readonly limits: Limits;
   /** Called once, before the handler's last word. */
   readonly onOver: () => void;
   /** Whether it is worth while to go on waiting for a stream: some are in use, and will end. */

@@ -44,6 +44,7 @@ export class H2Upstream implements Upstream {
       request,
       handler,
       deadlines: this.#deadlines,
+      limits: this.#limits,
       onOver: this.#onOver,
       mayGetRoom: this.#mayGetRoom,
     });

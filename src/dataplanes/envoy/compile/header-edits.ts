@@ -26,6 +26,8 @@ interface Outcome {
 export function headerChanges(...lists: readonly (readonly HeaderEdit[] | undefined)[]): {
   readonly changes: HeaderChanges | undefined;
   readonly host: string | undefined;
+  /** Names of fields of which nothing stays that was there before. */
+  readonly decided: readonly string[];
 } {
   const outcomes = new Map<string, Outcome>();
   for (const { op, name, value = "" } of lists.flatMap((list) => list ?? [])) {
@@ -40,7 +42,7 @@ export function headerChanges(...lists: readonly (readonly HeaderEdit[] | undefi
   }
   const host = outcomes.get("host")?.values.at(-1);
   outcomes.delete("host");
-  if (outcomes.size === 0) return { changes: undefined, host };
+  if (outcomes.size === 0) return { changes: undefined, host, decided: [] };
   const remove: string[] = [];
   const options = [...outcomes].flatMap(([name, { replaces, values }]) => {
     if (replaces && values.length === 0) remove.push(name);
@@ -48,7 +50,8 @@ export function headerChanges(...lists: readonly (readonly HeaderEdit[] | undefi
       headerOption(name, escaped(value), replaces && index === 0 ? "overwrite" : "append"),
     );
   });
-  return { changes: { options, remove }, host };
+  const decided = [...outcomes].filter(([, { replaces }]) => replaces).map(([name]) => name);
+  return { changes: { options, remove }, host, decided };
 }
 
 /** A percent sign begins a command in Envoy's header values. */

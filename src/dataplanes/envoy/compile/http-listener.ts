@@ -1,16 +1,95 @@
+/**
+ * What happens to every HTTP request of a port, whosever it is. Nothing here depends on listeners, hosts or rules: the
+ * same filters stand in every port, now and later, and tenants only add to them in their own scopes.
+ */
+
 import type { PortItem } from "../../../plan/plan.ts";
-import { type EarlyHeader, httpManager, type ScriptShape } from "../messages/listener.ts";
+import { forgedFieldPattern } from "../../forged-fields.ts";
+import {
+  corsFilter,
+  type HeaderMutation,
+  mutationFilter,
+  mutationFilterFor,
+  type Refusal,
+  refusalFilter,
+  routerFilter,
+  scriptFilter,
+} from "../messages/http-filters.ts";
+import { type HttpShape, httpManager } from "../messages/http-manager.ts";
+import { headerMatch } from "../messages/route.ts";
 import type { Message } from "../wire/protobuf.ts";
-import { NORMAL_FILTER, SCOPE_HEADER, SNI_HEADER, TENANCY_FILTER } from "./names.ts";
+import { cleanRequestTrailers, cleanResponseTrailers } from "./field-cleaning.ts";
+import {
+  CLEANING_FILTER,
+  CODING_HEADER,
+  NORMAL_FILTER,
+  RETRY_ON_HEADER,
+  SCOPE_HEADER,
+  SNI_HEADER,
+  TENANCY_FILTER,
+} from "./names.ts";
 import { normalScript } from "./tenancy-script.ts";
 
-/** What clients say about themselves, or what belongs to one connection; nobody behind this proxy may believe it. */
-const removed: readonly string[] = ["forwarded", "x-real-ip", "proxy-authorization", "proxy-authenticate"];
+/** Fields of one connection that Envoy would pass on. */
+const ownHop = "proxy-authenticate|proxy-authorization";
 
-export const tenancyScripts: readonly ScriptShape[] = [
-  { name: NORMAL_FILTER, code: normalScript },
-  { name: TENANCY_FILTER },
+const PORT = "6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[0-5][0-9]{4}|[0-9]{1,4}";
+
+/** A host with or without a port: no user information, no list, nothing that could be read as a path. */
+const authorityPattern: string = `(?:[A-Za-z0-9._~-]+|\\[[0-9A-Fa-f:.]+\\])(?::(?:${PORT}))?`;
+
+/** Methods of requests that may be sent a second time, for nothing depends on how often (RFC 9110, 9.2.1). */
+const safeMethods: readonly string[] = ["GET", "HEAD", "OPTIONS"];
+
+/** RFC 8441 has no key, the HTTP/1.1 handshake with the backend needs one. Whoever has asked over HTTP/1.1 has sent its own. */
+const WEBSOCKET_KEY = "bWVyZ2V3YXkgb3ZlciBoMg==";
+
+const refusals: readonly Refusal[] = [
+  {
+    name: "authority",
+    header: headerMatch({ name: ":authority", type: "regex", value: authorityPattern, invert: true }),
+  },
+  // HTTP/1.0 has no codings: whoever passes one on may have read the body otherwise (RFC 9112, 6.1).
+  {
+    name: "coding",
+    header: headerMatch({ name: CODING_HEADER, type: "regex", value: ".+" }),
+    protocol: "HTTP/1.0",
+  },
 ];
+
+const beforeRouting: readonly Message[] = [
+  refusalFilter("mergeway.malformed", refusals),
+  scriptFilter(NORMAL_FILTER, normalScript),
+  scriptFilter(TENANCY_FILTER),
+  corsFilter(),
+];
+
+/** Behind the scripts, which find the route whose own mutations it makes. */
+const cleaning: Message = mutationFilter(CLEANING_FILTER, {
+  request: [{ removed: CODING_HEADER }],
+  requestTrailers: [cleanRequestTrailers],
+  responseTrailers: [cleanResponseTrailers],
+});
+
+/**
+ * A backend may close a connection at the moment of its reuse. A policy of retries has no say for single methods that
+ * would leave the others their next endpoint, but the router asks this field, too.
+ */
+const secondTry: Message = mutationFilterFor(safeMethods, "mergeway.second-try", {
+  request: [{ name: RETRY_ON_HEADER, value: "reset", mode: "overwrite" }],
+});
+
+const websocketKey: Message = mutationFilter("mergeway.websocket-key", {
+  request: [{ name: "sec-websocket-key", value: WEBSOCKET_KEY, mode: "add-if-absent" }],
+});
+
+/** What all ports have in common. */
+export const commonHttp: Pick<HttpShape, "scopeHeader" | "filters" | "upgradeFilters" | "badRequests"> = {
+  scopeHeader: SCOPE_HEADER,
+  filters: [...beforeRouting, cleaning, secondTry, routerFilter()],
+  upgradeFilters: [...beforeRouting, cleaning, websocketKey, routerFilter()],
+  badRequests: refusals.map(({ header }) => header),
+};
 
 export interface HttpOptions {
   readonly trustedHops: number;
@@ -20,30 +99,33 @@ export interface HttpOptions {
   readonly tracing?: Message | undefined;
 }
 
-/** The same for every tenant of a port, now and later: nothing in it depends on listeners, hosts or rules. */
 export function portHttpManager(port: PortItem, options: HttpOptions): Message {
   const { trustedHops, accessLog, tracing } = options;
-  const trusted = trustedHops > 0;
-  const peer = "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%";
-  const unlessTrusted = trusted ? "add-if-absent" : "overwrite";
-  const early: readonly EarlyHeader[] = [
-    ...removed.map((name) => ({ name })),
-    { name: SCOPE_HEADER, value: `${port.port}/%REQ(:AUTHORITY)%` },
-    {
-      name: SNI_HEADER,
-      ...(port.protocol === "tls" ? { value: `${port.port}/%REQUESTED_SERVER_NAME%` } : {}),
-    },
-    { name: "x-forwarded-for", value: peer, mode: trusted ? "append" : "overwrite" },
-    { name: "x-forwarded-host", value: "%REQ(:AUTHORITY)%", mode: unlessTrusted },
-    { name: "x-forwarded-port", value: String(port.port), mode: unlessTrusted },
-  ];
   return httpManager({
+    ...commonHttp,
     statPrefix: port.protocol === "tls" ? "https" : "http",
-    early,
-    scopeHeader: SCOPE_HEADER,
-    scripts: tenancyScripts,
+    early: earlyMutations(port, trustedHops > 0),
     trustedHops,
     accessLog: accessLog?.(port),
     tracing,
   });
+}
+
+function earlyMutations(port: PortItem, trusted: boolean): readonly HeaderMutation[] {
+  const peer = "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%";
+  const unlessTrusted = trusted ? "add-if-absent" : "overwrite";
+  const secure = port.protocol === "tls";
+  return [
+    {
+      removedLike: `${forgedFieldPattern(trusted)}|${ownHop}|${secure ? CODING_HEADER : `${CODING_HEADER}|${SNI_HEADER}`}`,
+    },
+    { name: CODING_HEADER, value: "%REQ(TRANSFER-ENCODING)%", mode: "overwrite", unlessEmpty: true },
+    { name: SCOPE_HEADER, value: `${port.port}/%REQ(:AUTHORITY)%`, mode: "overwrite" },
+    ...(secure
+      ? [{ name: SNI_HEADER, value: `${port.port}/%REQUESTED_SERVER_NAME%`, mode: "overwrite" } as const]
+      : []),
+    { name: "x-forwarded-for", value: peer, mode: trusted ? "append" : "overwrite" },
+    { name: "x-forwarded-host", value: "%REQ(:AUTHORITY)%", mode: unlessTrusted },
+    { name: "x-forwarded-port", value: String(port.port), mode: unlessTrusted },
+  ];
 }

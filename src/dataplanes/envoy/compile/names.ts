@@ -78,5 +78,11 @@ export function backendOfCluster(gateway: string, name: string): ItemId {
 export const KEEPER = "mergeway.keeper";
 export const NORMAL_FILTER = "mergeway.normal";
 export const TENANCY_FILTER = "mergeway.tenancy";
+/** Has routes' own mutations besides. */
+export const CLEANING_FILTER = "mergeway.cleaning";
 export const SCOPE_HEADER = "x-mergeway-scope";
 export const SNI_HEADER = "x-mergeway-sni";
+/** The transfer coding of a request, for the filter that refuses it in HTTP/1.0. */
+export const CODING_HEADER = "x-mergeway-coding";
+/** The router reads it and passes it to nobody. */
+export const RETRY_ON_HEADER = "x-envoy-retry-on";

@@ -12,11 +12,11 @@ import type { ItemId, ListenerItem, PortItem } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
 import { ALL, type Reference, type Resource, resource } from "../ads/resource.ts";
 import { cluster, loadAssignment } from "../messages/cluster.ts";
+import { httpManager } from "../messages/http-manager.ts";
 import {
   type DownstreamTlsShape,
   downstreamTls,
   filterChain,
-  httpManager,
   tcpListener,
   tcpProxy,
   udpListener,
@@ -24,9 +24,9 @@ import {
 } from "../messages/listener.ts";
 import type { Message } from "../wire/protobuf.ts";
 import { servableEndpoints } from "./backend-cluster.ts";
-import { type HttpOptions, portHttpManager, tenancyScripts } from "./http-listener.ts";
+import { commonHttp, type HttpOptions, portHttpManager } from "./http-listener.ts";
 import type { Model } from "./model.ts";
-import { certificateName, clusterName, KEEPER, SCOPE_HEADER, WITHOUT_NAME } from "./names.ts";
+import { certificateName, clusterName, KEEPER, WITHOUT_NAME } from "./names.ts";
 
 const DEFAULT_ALPN = ["h2", "http/1.1"];
 const STREAM_IDLE_MS = 3_600_000;
@@ -42,13 +42,7 @@ const NOWHERE = "nowhere";
  * listener; and with one that is there from the beginning, every port opens with all of its tenants.
  */
 export function keeper(): Resource {
-  const filter = httpManager({
-    statPrefix: "keeper",
-    early: [],
-    scopeHeader: SCOPE_HEADER,
-    scripts: tenancyScripts,
-    trustedHops: 0,
-  });
+  const filter = httpManager({ ...commonHttp, statPrefix: "keeper", early: [], trustedHops: 0 });
   const chains = [filterChain({ name: "keeper", serverNames: [], tls: false, filter })];
   const shape = { name: KEEPER, address: "127.0.0.1", port: 1, chains, inspectsTls: false, bound: false };
   return resource("listener", KEEPER, tcpListener(shape));

@@ -20,22 +20,23 @@ import type {
   WeightedBackend,
 } from "../../../plan/rule.ts";
 import { MILLION } from "../messages/core.ts";
-import { CORS_FILTER } from "../messages/listener.ts";
+import { CORS_FILTER } from "../messages/http-filters.ts";
 import {
   forward,
   headerMatch,
   mirrorPolicy,
   type RouteActionShape,
   redirect,
-  retryPolicy,
   route,
   routeMatch,
 } from "../messages/route.ts";
 import type { Message } from "../wire/protobuf.ts";
 import { corsPolicy } from "./cors.ts";
+import { routeCleaning } from "./field-cleaning.ts";
 import { headerChanges } from "./header-edits.ts";
-import { clusterName, listenerWord, type Variant } from "./names.ts";
+import { CLEANING_FILTER, clusterName, listenerWord, type Variant } from "./names.ts";
 import { fullPath, pathSubstitution } from "./path-edits.ts";
+import { ruleRetry } from "./retries.ts";
 import { canMatch, headersWritable, hostWritable, isStatus } from "./servable.ts";
 import { headerValueMatch, queryValueMatch } from "./value-matches.ts";
 
@@ -53,13 +54,6 @@ export interface RuleContext {
   readonly dependsOn: (backend: ItemId) => void;
 }
 
-/** Failed connections go on to another endpoint: nothing of the request has been sent. */
-export const defaultRetry: Message = retryPolicy({
-  on: "connect-failure,refused-stream",
-  retries: 5,
-  codes: [],
-});
-
 export function ruleRoutes(rule: Rule, context: RuleContext): readonly Message[] {
   const { action, match } = rule;
   if (!canMatch(match)) return [];
@@ -73,7 +67,12 @@ export function ruleRoutes(rule: Rule, context: RuleContext): readonly Message[]
       const shape = redirectOf(action, match, context);
       if (shape === undefined || !headersWritable(action.filters.responseHeaders)) return [whole(BROKEN)];
       const responseHeaders = headerChanges(action.filters.responseHeaders).changes;
-      return [whole({ type: "redirect", message: shape }, { responseHeaders, ...perFilter(action.filters) })];
+      return [
+        whole(
+          { type: "redirect", message: shape },
+          { responseHeaders, perFilter: perFilter(action.filters) },
+        ),
+      ];
     }
     case "forward":
       // Authorisation by another service is not served here, and what it protects must not be open.
@@ -122,27 +121,22 @@ function shareRoute({ rule, action, backend, name, match }: ShareParts, context:
   if (broken !== undefined) return route({ name, match, action: { type: "respond", status: broken } });
   const variant = rule.origin.kind === "GRPCRoute" ? "h2" : "plain";
   context.uses(id, variant);
-  const { filters, timeouts, retry } = action;
+  const { filters, timeouts } = action;
+  const retry = ruleRetry(action);
   const request = headerChanges(filters.requestHeaders, backend.filters.requestHeaders);
+  const response = headerChanges(
+    filters.responseHeaders,
+    backend.filters.responseHeaders,
+    corsEdits({ ...filters, ...backend.filters }),
+  );
+  const cleaning = routeCleaning({ request: request.decided, response: response.decided });
   const pathEdit = backend.filters.rewrite?.path ?? filters.rewrite?.path;
   const message = forward({
     cluster: clusterName(context.port.gateway, id, variant),
     timeoutMs: timeouts.requestMs ?? 0,
     hostRewrite: backend.filters.rewrite?.hostname ?? filters.rewrite?.hostname ?? request.host,
     pathRewrite: pathEdit === undefined ? undefined : pathSubstitution(pathEdit, rule.match.path),
-    retry:
-      retry === undefined && timeouts.backendRequestMs === undefined
-        ? undefined
-        : retryPolicy({
-            on:
-              retry === undefined
-                ? "connect-failure,refused-stream"
-                : "connect-failure,refused-stream,reset,retriable-status-codes",
-            retries: retry?.attempts ?? 5,
-            perTryTimeoutMs: timeouts.backendRequestMs,
-            codes: retry?.codes ?? [],
-            backoffMs: retry?.backoffMs,
-          }),
+    retry: retry.policy,
     mirrors: [...(filters.mirrors ?? []), ...(backend.filters.mirrors ?? [])].flatMap((mirror) =>
       mirrorOf(mirror, context),
     ),
@@ -151,13 +145,15 @@ function shareRoute({ rule, action, backend, name, match }: ShareParts, context:
     name,
     match,
     action: { type: "forward", message },
-    requestHeaders: request.changes,
-    responseHeaders: headerChanges(
-      filters.responseHeaders,
-      backend.filters.responseHeaders,
-      corsEdits({ ...filters, ...backend.filters }),
-    ).changes,
-    ...perFilter({ ...filters, ...backend.filters }),
+    requestHeaders: {
+      options: request.changes?.options ?? [],
+      remove: [...(request.changes?.remove ?? []), ...retry.without],
+    },
+    responseHeaders: response.changes,
+    perFilter: [
+      ...perFilter({ ...filters, ...backend.filters }),
+      ...(cleaning === undefined ? [] : [[CLEANING_FILTER, cleaning] as const]),
+    ],
   });
 }
 
@@ -176,8 +172,8 @@ function mirrorOf({ backend, numerator, denominator }: Mirror, context: RuleCont
   return [mirrorPolicy(clusterName(context.port.gateway, backend, "plain"), Math.min(share, MILLION))];
 }
 
-function perFilter({ cors }: Filters): { readonly perFilter?: readonly (readonly [string, Message])[] } {
-  return cors === undefined ? {} : { perFilter: [[CORS_FILTER, corsPolicy(cors)]] };
+function perFilter({ cors }: Filters): readonly (readonly [filter: string, config: Message])[] {
+  return cors === undefined ? [] : [[CORS_FILTER, corsPolicy(cors)]];
 }
 
 /**

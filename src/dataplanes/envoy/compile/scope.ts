@@ -22,7 +22,8 @@ import {
   TENANCY_FILTER,
   type Variant,
 } from "./names.ts";
-import { defaultRetry, ruleRoutes } from "./rule-routes.ts";
+import { defaultRetry } from "./retries.ts";
+import { ruleRoutes } from "./rule-routes.ts";
 
 const REPLAY_BYTES = 64 * 1024;
 

@@ -108,11 +108,11 @@ export function substitution(pattern: string, replacement: string): Message {
 export type HeaderMode = "append" | "add-if-absent" | "overwrite";
 const modes: readonly HeaderMode[] = ["append", "add-if-absent", "overwrite"];
 
-export function headerOption(name: string, value: string, mode: HeaderMode): Message {
+export function headerOption(name: string, value: string, mode: HeaderMode, unlessEmpty = false): Message {
   return message(
     nested(1, message(text(1, name), text(2, value))),
     uint(3, modes.indexOf(mode)),
-    flag(4, true),
+    flag(4, !unlessEmpty),
   );
 }
 

@@ -1,16 +1,6 @@
-/** Listeners, filter chains and the connection manager (envoy.config.listener.v3 and the filters that it names). */
+/** Listeners, filter chains and their TLS (envoy.config.listener.v3 and the network filters that it names). */
 
-import {
-  explicitUint,
-  flag,
-  type Message,
-  message,
-  nested,
-  nestedEach,
-  text,
-  texts,
-  uint,
-} from "../wire/protobuf.ts";
+import { flag, type Message, message, nested, nestedEach, text, texts, uint } from "../wire/protobuf.ts";
 import { sdsSecret } from "./cluster.ts";
 import {
   adsSource,
@@ -18,15 +8,11 @@ import {
   boolValue,
   duration,
   extension,
-  type HeaderMode,
-  headerOption,
   inlineBytes,
   socketAddress,
   struct,
-  typeUrl,
   uint32Value,
 } from "./core.ts";
-import { luaFilter } from "./route.ts";
 
 export interface ListenerShape {
   readonly name: string;
@@ -151,6 +137,9 @@ export interface ClientValidationShape {
   readonly authorities: string;
 }
 
+/** Mozilla's intermediate profile of server-side TLS, the post-quantum hybrid first. Envoy's ciphers are those of the profile by default. */
+const GROUPS: readonly string[] = ["X25519MLKEM768", "X25519", "P-256", "P-384"];
+
 const ACCEPT_UNTRUSTED = 1;
 /** The digest of no certificate. */
 const NOBODY: string = "0".repeat(64);
@@ -158,9 +147,13 @@ const NOBODY: string = "0".repeat(64);
 export function downstreamTls(shape: DownstreamTlsShape): Message {
   const { certificates, clients } = shape;
   const onDemand = "bySni" in certificates;
-  const parameters = message(uint(1, versionOf(shape.minVersion)), uint(2, versionOf(shape.maxVersion)));
+  const parameters = message(
+    uint(1, versionOf(shape.minVersion)),
+    uint(2, versionOf(shape.maxVersion)),
+    texts(4, GROUPS),
+  );
   const common = message(
-    parameters.length === 0 ? undefined : nested(1, parameters),
+    nested(1, parameters),
     clients === undefined ? undefined : nested(3, clientValidation(clients)),
     texts(4, shape.alpn),
     onDemand ? undefined : nestedEach(6, certificates.secrets.map(sdsSecret)),
@@ -206,117 +199,6 @@ function certificateBySni({ withoutName, ahead = [] }: SniShape): Message {
     message(nested(1, adsSource()), nested(2, mapper), texts(3, ahead)),
   );
 }
-
-/** Without a value it is removed. */
-export interface EarlyHeader {
-  readonly name: string;
-  readonly value?: string;
-  readonly mode?: HeaderMode;
-}
-
-/** Without code: it comes as a resource of its own. */
-export interface ScriptShape {
-  readonly name: string;
-  readonly code?: string;
-}
-
-export interface HttpShape {
-  readonly statPrefix: string;
-  /** Headers that are set before anything else reads the request. */
-  readonly early: readonly EarlyHeader[];
-  readonly scopeHeader: string;
-  /** In order of their running. */
-  readonly scripts: readonly ScriptShape[];
-  readonly trustedHops: number;
-  readonly accessLog?: Message | undefined;
-  readonly tracing?: Message | undefined;
-}
-
-const PASS_THROUGH = 2;
-const KEEP_UNCHANGED = 1;
-
-export function httpManager(shape: HttpShape): Message {
-  const mutations = shape.early.map(({ name, value, mode = "overwrite" }) =>
-    value === undefined ? message(text(1, name)) : message(nested(2, headerOption(name, value, mode))),
-  );
-  const early = extension(
-    "mergeway.early",
-    "envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation",
-    message(nestedEach(1, mutations)),
-  );
-  const extractor = message(text(1, shape.scopeHeader), text(2, ":"), explicitUint(3, 0));
-  const scopes = message(
-    text(1, "scopes"),
-    nested(2, message(nested(1, message(nested(1, extractor))))),
-    nested(3, adsSource()),
-    nested(5, message(nested(1, adsSource({ waits: true })))),
-  );
-  const config = message(
-    text(2, shape.statPrefix),
-    nested(31, scopes),
-    nestedEach(5, httpFilters(shape.scripts)),
-    shape.tracing === undefined ? undefined : nested(7, shape.tracing),
-    nested(8, message(flag(5, true))),
-    nested(
-      9,
-      message(uint32Value(2, 128), uint32Value(3, 256 * 1024), uint32Value(4, 1024 * 1024), flag(5, true)),
-    ),
-    shape.accessLog === undefined ? undefined : nested(13, shape.accessLog),
-    boolValue(14, true),
-    // The peer itself has been added to the header by then.
-    uint(19, shape.trustedHops === 0 ? 0 : shape.trustedHops + 1),
-    nestedEach(23, [message(text(1, "websocket"))]),
-    duration(24, 300_000),
-    flag(21, true),
-    // Nobody is internal: no client may steer the router with headers meant for the mesh. An empty list would mean private addresses.
-    nested(25, message(nested(2, message(text(1, "0.0.0.0"), uint32Value(2, 32))))),
-    duration(41, 10_000),
-    boolValue(30, true),
-    flag(33, true),
-    uint(34, PASS_THROUGH),
-    nested(35, message(duration(1, 60_000), uint32Value(2, 128))),
-    uint(45, KEEP_UNCHANGED),
-    flag(32, shape.trustedHops > 0),
-    nested(38, localReplies()),
-    nested(48, message(flag(2, true))),
-    shape.early.length === 0 ? undefined : nested(52, early),
-    boolValue(40, true),
-  );
-  return message(
-    text(1, "envoy.filters.network.http_connection_manager"),
-    nested(
-      4,
-      any("envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", config),
-    ),
-  );
-}
-
-/** A backend that breaks off or talks nonsense is 502; Envoy would call it unavailable. */
-function localReplies(): Message {
-  const brokenBackend = message(nested(9, message(texts(1, ["UC", "UR", "UPE"]))));
-  return message(nested(1, message(nested(1, brokenBackend), uint32Value(2, 502))));
-}
-
-const LUA = "envoy.extensions.filters.http.lua.v3.Lua";
-
-function httpFilters(scripts: readonly ScriptShape[]): readonly Message[] {
-  const discovery = message(nested(1, adsSource({ waits: true })), texts(4, [typeUrl(LUA)]));
-  return [
-    ...scripts.map(({ name, code }) =>
-      message(
-        text(1, name),
-        code === undefined ? nested(5, discovery) : nested(4, any(LUA, luaFilter(code))),
-      ),
-    ),
-    message(text(1, CORS_FILTER), nested(4, any("envoy.extensions.filters.http.cors.v3.Cors", message()))),
-    message(
-      text(1, "envoy.filters.http.router"),
-      nested(4, any("envoy.extensions.filters.http.router.v3.Router", message(flag(4, true)))),
-    ),
-  ];
-}
-
-export const CORS_FILTER = "envoy.filters.http.cors";
 
 /** One JSON object per line on standard output. */
 export function stdoutJsonLog(fields: Readonly<Record<string, string>>): Message {

@@ -143,7 +143,7 @@ export interface RetryShape {
   readonly retries: number;
   readonly perTryTimeoutMs?: number | undefined;
   readonly codes: readonly number[];
-  readonly backoffMs?: number | undefined;
+  readonly backoff?: { readonly firstMs: number; readonly longestMs: number };
 }
 
 export function retryPolicy(shape: RetryShape): Message {
@@ -158,9 +158,9 @@ export function retryPolicy(shape: RetryShape): Message {
     nested(5, previousHosts),
     uint(6, 5),
     shape.codes.map((code) => uint(7, code)),
-    shape.backoffMs === undefined
+    shape.backoff === undefined
       ? undefined
-      : nested(8, message(duration(1, shape.backoffMs), duration(2, shape.backoffMs * 10))),
+      : nested(8, message(duration(1, shape.backoff.firstMs), duration(2, shape.backoff.longestMs))),
   );
 }
 

@@ -1,0 +1,108 @@
+/** The HTTP connection manager (envoy.extensions.filters.network.http_connection_manager.v3). */
+
+import {
+  explicitUint,
+  flag,
+  type Message,
+  message,
+  nested,
+  nestedEach,
+  text,
+  texts,
+  uint,
+} from "../wire/protobuf.ts";
+import { adsSource, any, boolValue, duration, extension, inlineString, uint32Value } from "./core.ts";
+import { type HeaderMutation, headerMutation } from "./http-filters.ts";
+
+export interface HttpShape {
+  readonly statPrefix: string;
+  /** Done before anything else reads the request. */
+  readonly early: readonly HeaderMutation[];
+  readonly scopeHeader: string;
+  /** In order of their running; the router is the last. */
+  readonly filters: readonly Message[];
+  /** Instead of them, for WebSockets. */
+  readonly upgradeFilters: readonly Message[];
+  /** Header matches of requests whose refusal is a 400. */
+  readonly badRequests: readonly Message[];
+  readonly trustedHops: number;
+  readonly accessLog?: Message | undefined;
+  readonly tracing?: Message | undefined;
+}
+
+const PASS_THROUGH = 2;
+const KEEP_UNCHANGED = 1;
+
+export function httpManager(shape: HttpShape): Message {
+  const early = extension(
+    "mergeway.early",
+    "envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation",
+    message(nestedEach(1, shape.early.map(headerMutation))),
+  );
+  const config = message(
+    text(2, shape.statPrefix),
+    nested(31, scopedRoutes(shape.scopeHeader)),
+    nestedEach(5, shape.filters),
+    shape.tracing === undefined ? undefined : nested(7, shape.tracing),
+    // HTTP/1.0 is served as HTTP/1.1 is: with a Host.
+    nested(8, message(flag(2, true), flag(5, true))),
+    nested(
+      9,
+      message(uint32Value(2, 128), uint32Value(3, 256 * 1024), uint32Value(4, 1024 * 1024), flag(5, true)),
+    ),
+    shape.accessLog === undefined ? undefined : nested(13, shape.accessLog),
+    boolValue(14, true),
+    // Interim answers (103 Early Hints) reach the client, and the backend itself says whether it wants a body.
+    flag(18, true),
+    // The peer itself has been added to the header by then.
+    uint(19, shape.trustedHops === 0 ? 0 : shape.trustedHops + 1),
+    nestedEach(23, [message(text(1, "websocket"), nestedEach(2, shape.upgradeFilters))]),
+    duration(24, 300_000),
+    flag(21, true),
+    // Nobody is internal: no client may steer the router with headers meant for the mesh. An empty list would mean private addresses.
+    nested(25, message(nested(2, message(text(1, "0.0.0.0"), uint32Value(2, 32))))),
+    duration(41, 10_000),
+    boolValue(30, true),
+    flag(33, true),
+    uint(34, PASS_THROUGH),
+    nested(35, message(duration(1, 60_000), uint32Value(2, 128))),
+    uint(45, KEEP_UNCHANGED),
+    flag(32, shape.trustedHops > 0),
+    nested(38, localReplies(shape.badRequests)),
+    nested(48, message(flag(2, true))),
+    shape.early.length === 0 ? undefined : nested(52, early),
+    boolValue(40, true),
+  );
+  return message(
+    text(1, "envoy.filters.network.http_connection_manager"),
+    nested(
+      4,
+      any("envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", config),
+    ),
+  );
+}
+
+function scopedRoutes(scopeHeader: string): Message {
+  const extractor = message(text(1, scopeHeader), text(2, ":"), explicitUint(3, 0));
+  return message(
+    text(1, "scopes"),
+    nested(2, message(nested(1, message(nested(1, extractor))))),
+    nested(3, adsSource()),
+    nested(5, message(nested(1, adsSource({ waits: true })))),
+  );
+}
+
+/** A backend that breaks off or talks nonsense is 502; Envoy would call it unavailable. What is refused as malformed is 400. */
+function localReplies(badRequests: readonly Message[]): Message {
+  const refused = message(nested(1, message(nested(2, message(uint(2, 403), text(3, "mergeway.refused"))))));
+  const badRequest = badRequests.map((header) => {
+    const both = [message(nested(1, refused)), message(nested(8, message(nested(1, header))))];
+    return message(
+      nested(1, message(nested(6, message(nestedEach(1, both))))),
+      uint32Value(2, 400),
+      nested(3, inlineString("the request is malformed")),
+    );
+  });
+  const brokenBackend = message(nested(9, message(texts(1, ["UC", "UR", "UPE"]))));
+  return message(nestedEach(1, [...badRequest, message(nested(1, brokenBackend), uint32Value(2, 502))]));
+}
