@@ -16,7 +16,7 @@ import {
   type Stored,
   said,
 } from "../served-cluster.ts";
-import { NOT_ALLOWED, namespace, type Scene, SHARED, set, shared, sharedWith } from "./scene.ts";
+import { NOT_ALLOWED, NOT_VALID, namespace, type Scene, SHARED, set, shared, sharedWith } from "./scene.ts";
 
 export function classesAndHandshake(scene: () => Scene): void {
   describe("GatewayClass", () => {
@@ -138,6 +138,31 @@ export function classesAndHandshake(scene: () => Scene): void {
       await scene().cluster.patch(shared, { spec: { infrastructure: null } });
       await scene().cluster.remove(parameters("missing"));
       await scene().says(shared, ACCEPTED);
+    });
+
+    test("a Gateway none of whose own listeners is valid is accepted while a set brings one (GEP-1713, Gateway Conditions)", async () => {
+      const broken = { ...http("gw-80", "gw.example.com"), protocol: "example.com/unknown" };
+      const own = set("team-a", "own", http("web", "a.example.com"));
+      const other = set("team-b", "other", {
+        ...http("web", "b.example.com"),
+        protocol: "example.com/unknown",
+      });
+      await scene().cluster.apply(own, other);
+      await scene().says(own, ACCEPTED);
+      await scene().cluster.apply(sharedWith({ listeners: [broken] }));
+      await scene().says(shared, { Accepted: "True/ListenersNotValid", Programmed: "True/Programmed" });
+      await scene().says(own, ACCEPTED);
+      await scene().says(other, NOT_VALID);
+      await scene().cluster.remove(own);
+      await scene().says(shared, { Accepted: "False/ListenersNotValid", Programmed: "False/Invalid" });
+      await scene().says(other, {
+        Accepted: "False/ParentNotAccepted",
+        Programmed: "False/ParentNotAccepted",
+      });
+      await scene().cluster.apply(shared);
+      await scene().says(shared, ACCEPTED);
+      scene().address = await scene().cluster.addressOf(shared);
+      await scene().says(other, NOT_VALID);
     });
 
     test("a set that goes to another Gateway: the one counts it no more and stops serving it, the other begins", async () => {
