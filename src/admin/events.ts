@@ -36,6 +36,10 @@ export class EventStream {
         if (this.#clients.size >= MAX_CLIENTS)
           return problem(503, `at most ${MAX_CLIENTS} clients may follow the events`);
         response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+        if (request.method === "HEAD") {
+          response.end();
+          return undefined;
+        }
         response.write(": changes follow\n\n");
         const seen = Number(request.headers["last-event-id"] ?? this.#lastId);
         for (const { id, text } of this.#kept) if (id > seen) response.write(text);

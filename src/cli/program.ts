@@ -38,6 +38,6 @@ function tell(error: unknown, { err, env }: Host): void {
   }
   const shown = error instanceof Error ? error : new Error(String(error));
   err.line(`${err.style("red", "error:")} ${shown.message}`);
-  if (env["MERGEWAY_DEBUG"]) err.line(shown.stack ?? "");
+  if (env["MERGEWAY_DEBUG"]) err.write(`${shown.stack ?? ""}\n`);
   else err.line("This should not have happened. Run it again with MERGEWAY_DEBUG=1 to see where.");
 }

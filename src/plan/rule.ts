@@ -47,9 +47,17 @@ export interface ForwardAction {
   /** Weights are relative; a sum of 0 means that every request is answered with 500. */
   readonly backends: readonly WeightedBackend[];
   readonly filters: Filters;
-  readonly timeouts: { readonly requestMs?: number; readonly backendRequestMs?: number };
+  readonly timeouts: Timeouts;
   readonly retry?: RetryPolicy;
   readonly persistence?: PersistencePolicy;
+}
+
+/** Milliseconds, never 0. */
+export interface Timeouts {
+  readonly requestMs?: number;
+  readonly backendRequestMs?: number;
+  /** The route turns a timeout off: no limit of the data plane's own may take its place. */
+  readonly unbounded?: true;
 }
 
 export interface WeightedBackend {

@@ -59,6 +59,21 @@ describe("the admin server", () => {
     expect((await fetch(`${base}/nothing`)).status).toBe(404);
   });
 
+  test("ends its answer to HEAD of every endpoint, also of the events", async () => {
+    const { endpoints } = await json("/");
+    const paths = (endpoints as { path: string }[]).map(({ path: at }) => at);
+    expect(paths).toContain("/api/v1/events");
+    for (const at of paths) {
+      const asked = await fetch(`${base}${at}`, { method: "HEAD" });
+      expect(await asked.text(), at).toBe("");
+      const followed = new AbortController();
+      const got = await fetch(`${base}${at}`, { signal: followed.signal });
+      followed.abort();
+      expect(asked.status, at).toBe(got.status);
+      expect(asked.headers.get("content-type"), at).toBe(got.headers.get("content-type"));
+    }
+  });
+
   test("shows the merged state: gateways, listeners, routes, hostnames", async () => {
     const gateways = await json("/api/v1/gateways");
     expect(gateways.items[0]).toMatchObject({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { HttpRoute, RouteFilter, SessionPersistence } from "../../src/api/routes.ts";
+import type { HttpRoute, HttpRouteRule, RouteFilter, SessionPersistence } from "../../src/api/routes.ts";
 import type { BackendTarget } from "../../src/engine/backends.ts";
 import { compileRules } from "../../src/engine/rules/compile.ts";
 import { Unservable } from "../../src/engine/rules/compiled.ts";
@@ -81,6 +81,29 @@ test.each([
     idOf: () => "web",
   });
   expect(rules).toMatchObject([{ action: { retry: granted } }]);
+});
+
+test("a time limit of zero is off, which is more than none", () => {
+  const features = new Set(["HTTPRouteRequestTimeout", "HTTPRouteBackendTimeout"]);
+  const compiled = (timeouts: HttpRouteRule["timeouts"]): unknown => {
+    const route = {
+      kind: "HTTPRoute",
+      metadata: { name: "patient", namespace: "team" },
+      spec: { rules: [{ timeouts, backendRefs: [{ group: "", kind: "Service", name: "web", port: 80 }] }] },
+    } as unknown as HttpRoute;
+    const resolve = (): { readonly target: BackendTarget } => ({ target: {} as BackendTarget });
+    const [rule] = compileRules(route, { features, resolve, idOf: () => "web" }).rules;
+    return rule?.action.type === "forward" ? rule.action.timeouts : undefined;
+  };
+  expect(compiled(undefined)).toEqual({});
+  expect(compiled({})).toEqual({});
+  expect(compiled({ request: "0s" })).toEqual({ unbounded: true });
+  expect(compiled({ request: "0h0m0s0ms", backendRequest: "90s" })).toEqual({
+    backendRequestMs: 90_000,
+    unbounded: true,
+  });
+  expect(compiled({ request: "90s", backendRequest: "0s" })).toEqual({ requestMs: 90_000, unbounded: true });
+  expect(compiled({ request: "90s" })).toEqual({ requestMs: 90_000 });
 });
 
 test("a time limit of years is the longest that a timer can be set to, and not over at once", () => {

@@ -1,7 +1,7 @@
 /** Findings as text, JSON, SARIF 2.1.0 or annotations of GitHub Actions. */
 import { relative } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Style, Terminal } from "../terminal.ts";
+import { linesOf, type Style, type Terminal } from "../terminal.ts";
 import type { HostnameChange } from "./against.ts";
 import type { Finding, Severity } from "./finding.ts";
 import { CHANGE_RULES, DOCUMENT_RULES, RULES } from "./rules.ts";
@@ -60,7 +60,7 @@ function text({ findings, files, objects, hostnames }: Report, { style }: Termin
     ...(changes.length === 0 ? [] : [[style("bold", "Hostnames"), ...changes]]),
     [summary],
   ];
-  return `${sections.map((section) => section.join("\n")).join("\n\n")}\n`;
+  return sections.map(linesOf).join("\n");
 }
 
 function amount(count: number, what: string): string {

@@ -39,18 +39,21 @@ export async function runDemo(portOffset: number, host: Host): Promise<ExitCode>
 
 function tell(live: LiveGateway, portOffset: number, { out }: Host): void {
   const authority = fileURLToPath(new URL("demo-ca.crt", EXAMPLE));
-  const refused = live.state().gateways.flatMap(({ owners }) =>
-    owners.flatMap((owner) =>
-      owner.listeners
-        .filter(({ state }) => state !== "serving")
-        .map(({ section, reason, message, heldBy }) => {
-          const holder = heldBy === undefined ? "" : `\n    held by ${describeListener(heldBy)}`;
-          return `  ${describe(owner)}, listener ${section}: ${reason}\n    ${message}${holder}`;
-        }),
-    ),
-  );
+  const refused = live
+    .state()
+    .gateways.flatMap(({ owners }) =>
+      owners.flatMap((owner) =>
+        owner.listeners
+          .filter(({ state }) => state !== "serving")
+          .flatMap(({ section, reason, message, heldBy }) => [
+            `  ${describe(owner)}, listener ${section}: ${reason}`,
+            `    ${message}`,
+            ...(heldBy === undefined ? [] : [`    held by ${describeListener(heldBy)}`]),
+          ]),
+      ),
+    );
   out.line(out.style("bold", "Refused, and why"));
-  out.line(refused.join("\n"));
+  for (const line of refused) out.line(line);
   out.line();
   out.line(out.style("bold", "Try it"));
   for (const line of curlLines(live.table, { address: ADDRESS, portOffset, authority })) out.line(line);

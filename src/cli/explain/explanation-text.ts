@@ -2,7 +2,7 @@ import type { BackendShare, ListenerRef } from "../../matching/explanation.ts";
 import type { RuleOrigin } from "../../plan/rule.ts";
 import type { FullExplanation } from "../../view/explain/explain.ts";
 import type { EliminatedCandidate } from "../../view/explain/refused-candidates.ts";
-import type { Terminal } from "../terminal.ts";
+import { linesOf, type Terminal } from "../terminal.ts";
 import { columns } from "../text-table.ts";
 
 const MAX_ELIMINATED = 30;
@@ -15,7 +15,7 @@ export function explanationText(url: string, explanation: FullExplanation, termi
   const rest = left === 0 ? [] : [`  … and ${left} more; --json lists them all`];
   const indented = (rows: readonly (readonly string[])[]): string[] =>
     columns(rows).map((line) => `  ${line}`);
-  return `${[
+  return linesOf([
     `${style("bold", url)}  ${headline(explanation, terminal)}`,
     "",
     style("bold", "How"),
@@ -24,7 +24,7 @@ export function explanationText(url: string, explanation: FullExplanation, termi
     ...(eliminated.length === 0
       ? []
       : ["", style("bold", "Why not the others"), ...indented(shown.map(eliminatedRow)), ...rest]),
-  ].join("\n")}\n`;
+  ]);
 }
 
 /** Whoever has another hostname altogether was never near; on a shared Gateway there are thousands of them. */

@@ -125,7 +125,7 @@ function tellStart(
   const state = live.state();
   const listeners = state.gateways.flatMap(({ owners }) => owners.flatMap((owner) => owner.listeners));
   const serving = listeners.filter((listener) => listener.state === "serving").length;
-  if (logFormat === "pretty") host.out.line(`\n${statusTable(state, host.out, { limit: TABLE_ROWS })}`);
+  if (logFormat === "pretty") host.out.write(`\n${statusTable(state, host.out, { limit: TABLE_ROWS })}\n`);
   logger.info(`${paths.join(", ")}: ${serving} of ${listeners.length} listeners served on ${place}`, {
     event: "started",
     listeners: listeners.length,

@@ -1,7 +1,7 @@
 /** The merged state with one line per listener. */
 import type { ListenerView, MergedState, OwnerView } from "../../view/merged-state.ts";
 import { nameOf } from "../../view/merged-state.ts";
-import type { Terminal } from "../terminal.ts";
+import { linesOf, type Terminal } from "../terminal.ts";
 import { columns } from "../text-table.ts";
 import { type NoteOf, noteText } from "./held-programming.ts";
 import { stateWord } from "./state-word.ts";
@@ -48,7 +48,7 @@ export function statusTable(
     const text = `Gateway ${nameOf(gateway)}: ${noteText(note)}`;
     return [terminal.style(note.isProgrammed ? "yellow" : "red", text)];
   });
-  return `${[...lines, ...(left > 0 ? [`… and ${left} more`] : []), ...notes].join("\n")}\n`;
+  return linesOf([...lines, ...(left > 0 ? [`… and ${left} more`] : []), ...notes]);
 }
 
 function ownerRows(gateway: string, owner: OwnerView, terminal: Terminal): string[][] {

@@ -9,7 +9,7 @@ import type {
   RouteView,
 } from "../../view/merged-state.ts";
 import { describe, describeListener, nameOf } from "../../view/merged-state.ts";
-import type { Terminal } from "../terminal.ts";
+import { linesOf, type Terminal } from "../terminal.ts";
 import { type NoteOf, noteText } from "./held-programming.ts";
 import { stateWord } from "./state-word.ts";
 
@@ -46,7 +46,7 @@ export function statusTree(state: MergedState, terminal: Terminal, noteOf: NoteO
     ),
   ];
   if (roots.length === 0) return "There is no Gateway, set or route here.\n";
-  return `${roots.map((root) => [root.text, ...branches(root.children)].join("\n")).join("\n\n")}\n`;
+  return roots.map((root) => linesOf([root.text, ...branches(root.children)])).join("\n");
 }
 
 function branches(nodes: readonly Node[]): string[] {

@@ -181,10 +181,11 @@ function compilePolicies(
   const requestMs = timerMs(request);
   const backendRequestMs = timerMs(backendRequest);
   return {
-    // A timeout of zero means none.
+    // A timeout of zero is off (HTTPRouteTimeouts), which is more than none: it is said.
     timeouts: {
       ...(requestMs > 0 ? { requestMs } : {}),
       ...(backendRequestMs > 0 ? { backendRequestMs } : {}),
+      ...(isOff(request) || isOff(backendRequest) ? { unbounded: true } : {}),
     },
     ...(rule.retry === undefined
       ? {}
@@ -204,6 +205,10 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 function timerMs(duration: string | undefined): number {
   return duration === undefined ? 0 : Math.min(milliseconds(duration), LONGEST_TIMER_MS);
+}
+
+function isOff(duration: string | undefined): boolean {
+  return duration !== undefined && milliseconds(duration) === 0;
 }
 
 function persistence(spec: SessionPersistence): PersistencePolicy {

@@ -1,8 +1,9 @@
 import { once } from "node:events";
-import { connect as connectHttp2 } from "node:http2";
+import { connect as connectHttp2, createServer as createH2c } from "node:http2";
 import type { Socket } from "node:net";
 import { expect, test } from "vitest";
-import { ask, textOf } from "../http-peers.ts";
+import type { ForwardAction } from "../../../src/plan/rule.ts";
+import { type Answer, ask, textOf } from "../http-peers.ts";
 import { backend, forwardTo, host, listener, port, rule } from "../plan-builder.ts";
 import type { CreateDataPlane, PlaneOptions, PlaneUnderTest } from "../plane-under-test.ts";
 import { setStage } from "./stage.ts";
@@ -122,6 +123,49 @@ export function describeLimits(create: CreateDataPlane): void {
     socket.pause();
     expect(await plane.record(({ status }) => status === 200)).toMatchObject({ reason: "ClientStalled" });
   });
+
+  test.each(["http", "h2c"] as const)(
+    "a route's own timeouts, also one that is off, take the place of the limits on a backend (%s)",
+    async (protocol) => {
+      const waiting: (() => void)[] = [];
+      const slow = (
+        request: { readonly url?: string | undefined },
+        response: { write(text: string): unknown; end(text: string): unknown },
+      ): void => {
+        if (request.url?.endsWith("/begun")) response.write("begun ");
+        waiting.push(() => response.end("at last"));
+      };
+      const at =
+        protocol === "http" ? await stage.backends.http(slow) : await stage.backends.listen(createH2c(slow));
+      const timeouts: Readonly<Record<string, ForwardAction["timeouts"]>> = {
+        off: { unbounded: true },
+        request: { requestMs: 600_000 },
+        backend: { backendRequestMs: 600_000 },
+        none: {},
+      };
+      const rules = Object.entries(timeouts).map(([name, own]) =>
+        rule({ path: `/${name}`, action: forwardTo("b", { timeouts: own }) }),
+      );
+      const plane = await stage.start(
+        [http, shop, host(shop, "shop.example", rules), backend("b", [at], { protocol })],
+        { limits: { backendResponseTimeoutMs: 100, backendIdleTimeoutMs: 100 } },
+      );
+      const to = (path: string): Promise<Answer> => ask(plane.at(80), { host: "shop.example", path });
+      const paths = ["/off", "/request", "/backend", "/off/begun", "/request/begun", "/backend/begun"];
+      const patient = paths.map(to);
+      await expect.poll(() => waiting.length).toBe(paths.length);
+      // Two that came later have run into both limits: the others would have, too.
+      for (let round = 0; round < 2; round++) {
+        expect((await to("/none")).status).toBe(504);
+        await expect(to("/none/begun")).rejects.toThrow();
+      }
+      for (const answer of waiting) answer();
+      expect((await Promise.all(patient)).map(({ status, body }) => `${status} ${body}`)).toEqual([
+        ...Array(3).fill("200 at last"),
+        ...Array(3).fill("200 begun at last"),
+      ]);
+    },
+  );
 
   test("connections beyond the limit are closed at once; those that are open go on", async () => {
     const plane = await startEcho({ maxConnections: 3 });

@@ -207,6 +207,67 @@ export function describeTrailers(create: CreateDataPlane, traits: Traits): void 
     }
   });
 
+  onlyIf(traits.ownHttp)(
+    "announced trailers follow a message of known length, whatever protocols it passes",
+    async () => {
+      const server = createHttp2Server();
+      server.on("stream", async (stream, headers) => {
+        let received: IncomingHttpHeaders = {};
+        stream.on("trailers", (fields) => {
+          received = named(fields);
+        });
+        await textOf(stream);
+        const body = JSON.stringify({ announced: headers.trailer, trailers: received });
+        const head = { ":status": 200, trailer: "x-answer", "content-length": body.length };
+        if (headers[":method"] === "HEAD") {
+          stream.respond(head, { endStream: true });
+          return;
+        }
+        stream.respond(head, { waitForTrailers: true });
+        stream.on("wantTrailers", () => stream.sendTrailers({ "x-answer": "2" }));
+        stream.end(body);
+      });
+      const plane = await stage.start([
+        http,
+        shop,
+        host(shop, "shop.example", [
+          rule({ path: "/1", action: forwardTo("one") }),
+          rule({ path: "/2", action: forwardTo("two") }),
+        ]),
+        backend("one", [await trailingBackend("http/1.1", { announced: "x-answer", trailers: {} })]),
+        backend("two", [await stage.backends.listen(server)], { protocol: "h2c" }),
+      ]);
+      const session = connect(`http://127.0.0.1:${plane.at(80)}`);
+      stage.onRelease(() => session.destroy());
+      for (const path of ["/1", "/2"]) {
+        const stream = session.request(
+          {
+            ":method": "POST",
+            ":authority": "shop.example",
+            ":path": path,
+            trailer: "x-sum",
+            "content-length": 1,
+          },
+          { waitForTrailers: true },
+        );
+        stream.on("wantTrailers", () => stream.sendTrailers({ "x-sum": "1" }));
+        let answered: IncomingHttpHeaders = {};
+        stream.on("trailers", (fields) => {
+          answered = named(fields);
+        });
+        stream.end("x");
+        expect(JSON.parse(await textOf(stream))).toEqual({ announced: "x-sum", trailers: { "x-sum": "1" } });
+        expect(answered).toEqual(path === "/2" ? { "x-answer": "2" } : {});
+      }
+      const socket = await stage.sockets.connect(plane.at(80));
+      socket.write("GET /2 HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n");
+      expect(await textOf(socket)).toMatch(/\r\n0\r\nx-answer: 2\r\n\r\n$/);
+      const head = await stage.sockets.connect(plane.at(80));
+      head.write("HEAD /2 HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n");
+      expect(await textOf(head)).toMatch(/^content-length: \d+\r$/im);
+    },
+  );
+
   onlyIf(traits.ownHttp)("announces no trailers where none can follow", async () => {
     const at = await stage.sockets.serve((socket) =>
       socket.once("data", (bytes) => {
@@ -221,8 +282,7 @@ export function describeTrailers(create: CreateDataPlane, traits: Traits): void 
       backend("b", [at]),
     ]);
     for (const [line, fields] of [
-      ["GET / HTTP/1.1", "\r\n"],
-      ["POST / HTTP/1.1", "Content-Length: 1\r\n\r\nx"],
+      ["GET / HTTP/1.0", "\r\n"],
       ["POST / HTTP/1.0", "Content-Length: 1\r\n\r\nx"],
     ]) {
       const socket = await stage.sockets.connect(plane.at(80));

@@ -31,8 +31,8 @@ export interface Exchange {
   inform(status: number, headers: HeaderFields): void;
   /** Fields after the body; complete only when the body has ended. */
   trailers(): HeaderFields | undefined;
-  /** Whether fields can follow the body of an answer with this header. */
-  takesTrailers(headers: HeaderFields): boolean;
+  /** Before an answer with a body and announced trailers: whether these can follow, for which its header is changed. */
+  expectTrailers(headers: HeaderFields): boolean;
   /** Whoever sends what cannot be understood or taken is not asked to go on: the next bytes may not be what they seem. */
   closeAfterAnswer(): void;
   answer(status: number, headers: HeaderFields, hasBody: boolean): void;

@@ -12,6 +12,7 @@ import type { Duplex } from "node:stream";
 import type { BackendItem, Endpoint } from "../../../plan/backend.ts";
 import type { Filters, ForwardAction, WeightedBackend } from "../../../plan/rule.ts";
 import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler } from "../upstream/upstream.ts";
+import { answerTimeouts } from "./answer-timeouts.ts";
 import { addCorsHeaders } from "./cors.ts";
 import { applyEdits } from "./edit-headers.ts";
 import type { HeaderFields } from "./header-fields.ts";
@@ -21,7 +22,7 @@ import { replyLocally } from "./local-reply.ts";
 import type { RequestBody } from "./request-body.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 import type { Serving } from "./serve-request.ts";
-import { announceTrailers, answerTrailerTest, cleanTrailers, requestTrailerTest } from "./trailers.ts";
+import { answerTrailerTest, cleanTrailers, passingNames, requestTrailerTest } from "./trailers.ts";
 import type { RequestHead } from "./upstream-request.ts";
 
 /** Tries beyond the route's own policy. */
@@ -106,7 +107,7 @@ export class Forwarding implements UpstreamHandler {
     }
     const { request, body } = this.#parts;
     body?.forget();
-    this.#finishHead(headers);
+    this.#finishHead(status, headers);
     const { exchange } = request;
     try {
       exchange.answer(status, headers, mayHaveBody(exchange.method, status));
@@ -186,6 +187,7 @@ export class Forwarding implements UpstreamHandler {
         body: body?.open(),
         trailers: body === undefined ? noTrailers : this.#requestTrailers,
         websocket: head.websocket,
+        timeouts: answerTimeouts(action.timeouts, this.#serving.limits),
       },
       this,
     );
@@ -226,7 +228,7 @@ export class Forwarding implements UpstreamHandler {
     return failure.kind === "reset" && safe && body === undefined && this.#tries === 1;
   }
 
-  #finishHead(headers: HeaderFields): void {
+  #finishHead(status: number, headers: HeaderFields): void {
     const { action, entry, request } = this.#parts;
     const announced = headers.get("trailer");
     removeHopByHop(headers);
@@ -234,9 +236,9 @@ export class Forwarding implements UpstreamHandler {
     applyEdits(headers, entry.filters.responseHeaders);
     const { cors } = action.filters;
     if (cors !== undefined) addCorsHeaders(headers, cors, request.headers.get("origin"));
-    if (announced !== undefined && request.exchange.takesTrailers(headers)) {
-      announceTrailers(headers, announced, answerTrailerTest(this.#filters()));
-    }
+    if (announced === undefined || !mayHaveBody(request.method, status)) return;
+    const names = passingNames(announced, answerTrailerTest(this.#filters()));
+    if (names !== "" && request.exchange.expectTrailers(headers)) headers.add("trailer", names);
   }
 
   #filters(): readonly Filters[] {

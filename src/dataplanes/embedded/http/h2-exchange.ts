@@ -36,6 +36,7 @@ export class H2Exchange implements Exchange, StreamHandler {
   readonly #stream: Stream;
   readonly #stallMs: number;
   #requestTrailers: HeaderFields | undefined;
+  #trailersFollow = false;
   /** Of the answer's body, when nothing can come after it. */
   #lastByte: number | undefined;
   #onDrain: (() => void) | undefined;
@@ -75,9 +76,9 @@ export class H2Exchange implements Exchange, StreamHandler {
     return this.#requestTrailers;
   }
 
-  /** An answer of known length to a client that has not asked for trailers goes without (RFC 9110 6.5.1). */
-  takesTrailers(headers: HeaderFields): boolean {
-    return !headers.has("content-length") || this.headers.has("te");
+  expectTrailers(): boolean {
+    this.#trailersFollow = true;
+    return true;
   }
 
   /** Streams cannot be confused with each other: the connection goes on. */
@@ -88,7 +89,7 @@ export class H2Exchange implements Exchange, StreamHandler {
     this.#session.sendHeader(this.#stream, [":status", String(status)], headers.flat, !hasBody);
     this.status = status;
     if (!hasBody) this.#dropRest();
-    else if (!this.takesTrailers(headers)) this.#lastByte = Number(headers.get("content-length"));
+    else if (!this.#mayHaveTrailers(headers)) this.#lastByte = Number(headers.get("content-length"));
   }
 
   /** The end goes out with the last byte where that is known: a frame less for nearly every answer. */
@@ -157,6 +158,14 @@ export class H2Exchange implements Exchange, StreamHandler {
     const handlers = this.#onClose ?? [];
     this.#onClose = undefined;
     for (const handler of handlers) handler();
+  }
+
+  /**
+   * An answer of known length for which none are announced goes without to a client that has not asked for them (RFC 9110,
+   * 6.5.1).
+   */
+  #mayHaveTrailers(headers: HeaderFields): boolean {
+    return this.#trailersFollow || !headers.has("content-length") || this.headers.has("te");
   }
 
   #finish(): void {

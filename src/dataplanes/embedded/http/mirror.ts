@@ -1,5 +1,6 @@
 import type { Filters } from "../../../plan/rule.ts";
 import type { UpstreamHandler } from "../upstream/upstream.ts";
+import { defaultTimeouts } from "./answer-timeouts.ts";
 import type { RequestBody } from "./request-body.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 import type { Serving } from "./serve-request.ts";
@@ -31,6 +32,7 @@ export function sendMirrors(
           headers: copy.head.headers.copy(),
           scheme: backend.tls === undefined ? "http" : "https",
           body: copy.body?.mirror(),
+          timeouts: defaultTimeouts(serving.limits),
           trailers: () => cleanTrailers(copy.request.exchange.trailers(), requestTrailerTest(filters)),
         },
         forgetful,

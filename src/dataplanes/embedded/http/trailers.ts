@@ -39,16 +39,10 @@ export function cleanTrailers(
   return trailers.count > 0 ? trailers : undefined;
 }
 
-/** Announces the trailers that pass of those that were announced to this proxy. */
-export function announceTrailers(
-  headers: HeaderFields,
-  announced: string | undefined,
-  passes: TrailerTest,
-): void {
-  if (announced === undefined) return;
+/** Of the trailers that a `Trailer` field announces, those that pass; empty if there are none. */
+export function passingNames(announced: string, passes: TrailerTest): string {
   const names = announced.split(",").map((name) => name.trim().toLowerCase());
-  const passed = names.filter((name) => name !== "" && passes(name));
-  if (passed.length > 0) headers.add("trailer", passed.join(", "));
+  return names.filter((name) => name !== "" && passes(name)).join(", ");
 }
 
 function mayPass(name: string): boolean {

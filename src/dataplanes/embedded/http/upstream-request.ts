@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { editPath } from "../../../matching/rewrite.ts";
 import type { BackendItem } from "../../../plan/backend.ts";
-import type { ForwardAction, WeightedBackend } from "../../../plan/rule.ts";
+import type { Filters, ForwardAction, WeightedBackend } from "../../../plan/rule.ts";
 import { applyEdits, removeTwins } from "./edit-headers.ts";
 import type { HeaderFields } from "./header-fields.ts";
 import { wantsTrailers } from "./hop-by-hop.ts";
 import { isGrpc } from "./local-reply.ts";
 import type { RoutedRequest } from "./routed-request.ts";
-import { announceTrailers, requestTrailerTest } from "./trailers.ts";
+import { passingNames, requestTrailerTest } from "./trailers.ts";
 
 /** What the backend gets to see, without the body. */
 export interface RequestHead {
@@ -39,14 +39,7 @@ export function buildHead(
   applyEdits(headers, action.filters.requestHeaders);
   applyEdits(headers, entry.filters.requestHeaders);
 
-  // HTTP/1.1 has a place for trailers behind chunks only.
-  if (exchange.body !== undefined && (protocol === "h2" || !headers.has("content-length"))) {
-    announceTrailers(
-      headers,
-      exchange.headers.get("trailer"),
-      requestTrailerTest([action.filters, entry.filters]),
-    );
-  }
+  announceTrailers(headers, request, { protocol, filters: [action.filters, entry.filters] });
 
   const edited = headers.get("host");
   headers.remove("host");
@@ -62,6 +55,21 @@ export function buildHead(
     websocket: exchange.websocket,
     protocol,
   };
+}
+
+function announceTrailers(
+  headers: HeaderFields,
+  { exchange }: RoutedRequest,
+  to: { readonly protocol: "h1" | "h2"; readonly filters: readonly Filters[] },
+): void {
+  const announced = exchange.headers.get("trailer");
+  if (announced === undefined || exchange.body === undefined) return;
+  // Over HTTP/1.1 chunks alone have a place for them: none come behind a length, and none can go there.
+  if (exchange.protocol !== "HTTP/2" && headers.has("content-length")) return;
+  const names = passingNames(announced, requestTrailerTest(to.filters));
+  if (names === "") return;
+  headers.add("trailer", names);
+  if (to.protocol === "h1") headers.remove("content-length");
 }
 
 function protocolOf(request: RoutedRequest, backend: BackendItem): "h1" | "h2" {

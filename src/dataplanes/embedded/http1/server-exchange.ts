@@ -98,8 +98,11 @@ export class ServerExchange implements Exchange {
     return this.requestTrailers;
   }
 
-  takesTrailers(headers: HeaderFields): boolean {
-    return this.protocol === "HTTP/1.1" && !headers.has("content-length");
+  /** Only chunks have a place for them. */
+  expectTrailers(headers: HeaderFields): boolean {
+    if (this.protocol === "HTTP/1.0") return false;
+    headers.remove("content-length");
+    return true;
   }
 
   closeAfterAnswer(): void {

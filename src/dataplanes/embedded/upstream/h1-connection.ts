@@ -13,7 +13,7 @@ import type { Limits } from "../options.ts";
 import type { H1Call } from "./h1-call.ts";
 import type { Link } from "./link.ts";
 import { RequestSender, type SendProgress } from "./request-sender.ts";
-import type { UpstreamFailure } from "./upstream.ts";
+import type { AnswerTimeouts, UpstreamFailure } from "./upstream.ts";
 
 /** How long a backend is believed to keep a connection, unless it says otherwise. */
 const KEPT_MS = 10_000;
@@ -34,7 +34,6 @@ export class H1Connection implements AnswerSink, Timed {
   readonly #link: Link;
   readonly #socket: Socket;
   readonly #owner: ConnectionOwner;
-  readonly #limits: Limits;
   readonly #deadlines: Deadlines;
   readonly #parser: ResponseParser;
   /** A request is under way, also one that nobody waits for any more. */
@@ -47,6 +46,7 @@ export class H1Connection implements AnswerSink, Timed {
   #complete = false;
   /** How long the backend waits for another request; 0: not at all. */
   #keepMs = 0;
+  #timeouts: AnswerTimeouts = { responseMs: 0, idleMs: 0 };
   #switched: HeaderFields | undefined;
   #released = false;
 
@@ -59,7 +59,6 @@ export class H1Connection implements AnswerSink, Timed {
     this.#link = link;
     this.#socket = socket;
     this.#owner = owner;
-    this.#limits = limits;
     this.#deadlines = deadlines;
     this.#parser = new ResponseParser(this, limits.headerBytes);
     this.deadline = deadlines.after(KEPT_MS);
@@ -70,15 +69,16 @@ export class H1Connection implements AnswerSink, Timed {
   }
 
   send(call: H1Call): void {
-    const { method, websocket, body } = call.request;
+    const { method, websocket, body, timeouts } = call.request;
     this.#busy = true;
+    this.#timeouts = timeouts;
     this.#call = call;
     this.#answered = false;
     this.#complete = false;
     this.#parser.expect(method, websocket);
     call.startOn(this);
     if (body === undefined) {
-      this.deadline = this.#deadlines.after(this.#limits.backendResponseTimeoutMs);
+      this.deadline = this.#deadlines.after(this.#timeouts.responseMs);
       this.#socket.write(call.head, "latin1");
     } else {
       this.deadline = Number.POSITIVE_INFINITY;
@@ -96,7 +96,7 @@ export class H1Connection implements AnswerSink, Timed {
   resume(call: H1Call): void {
     if (call !== this.#call || !this.#paused) return;
     this.#paused = false;
-    this.deadline = this.#deadlines.after(this.#limits.backendIdleTimeoutMs);
+    this.deadline = this.#deadlines.after(this.#timeouts.idleMs);
     this.#socket.resume();
   }
 
@@ -128,13 +128,13 @@ export class H1Connection implements AnswerSink, Timed {
     this.#answered = true;
     this.#complete = !hasBody;
     this.#keepMs = keepAlive ? keptFor(headers.get("keep-alive")) : 0;
-    this.deadline = this.#deadlines.after(this.#limits.backendIdleTimeoutMs);
+    this.deadline = this.#deadlines.after(this.#timeouts.idleMs);
     const call = this.#call;
     call?.handler.onAnswer(status, headers, call);
   }
 
   onBody(piece: Buffer): void {
-    if (!this.#paused) this.deadline = this.#deadlines.after(this.#limits.backendIdleTimeoutMs);
+    if (!this.#paused) this.deadline = this.#deadlines.after(this.#timeouts.idleMs);
     const call = this.#call;
     call?.handler.onData(piece, call);
   }
@@ -180,7 +180,7 @@ export class H1Connection implements AnswerSink, Timed {
     if (progress === "broken") this.#fail("reset", "the body of the request is not as long as it was to be");
     else if (!this.#answered) {
       const waits = progress === "blocked" || progress === "sent";
-      this.deadline = this.#deadlines.after(waits ? this.#limits.backendResponseTimeoutMs : 0);
+      this.deadline = this.#deadlines.after(waits ? this.#timeouts.responseMs : 0);
     }
     if (progress === "sent") this.#sender = undefined;
   };

@@ -4,13 +4,11 @@ import { isGrpc } from "../http/local-reply.ts";
 import type { AnswerHandler, ClientSession } from "../http2/client-session.ts";
 import { errorCode } from "../http2/protocol.ts";
 import type { Stream } from "../http2/stream.ts";
-import type { Limits } from "../options.ts";
 import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
 
 export interface H2CallParts {
   readonly request: UpstreamRequest;
   readonly handler: UpstreamHandler;
-  readonly limits: Limits;
   readonly deadlines: Deadlines;
   /** Called once, before the handler's last word. */
   readonly onOver: () => void;
@@ -50,9 +48,9 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
       return;
     }
     if (this.#timed) {
-      const { deadlines, limits } = this.#parts;
+      const { deadlines, request } = this.#parts;
       deadlines.add(this);
-      this.deadline = deadlines.after(limits.backendResponseTimeoutMs);
+      this.deadline = deadlines.after(request.timeouts.responseMs);
     }
     if (body === undefined) return;
     body.on("data", this.#onPiece).once("end", this.#onBodyEnd).once("close", this.#onBodyClose);
@@ -132,8 +130,8 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
 
   #expectMore(): void {
     if (!this.#timed) return;
-    const { deadlines, limits } = this.#parts;
-    this.deadline = deadlines.after(limits.backendIdleTimeoutMs);
+    const { deadlines, request } = this.#parts;
+    this.deadline = deadlines.after(request.timeouts.idleMs);
   }
 
   #finish(): void {

@@ -35,7 +35,6 @@ export class H2Upstream implements Upstream {
     const call = new H2Call({
       request,
       handler,
-      limits: this.#limits,
       deadlines: this.#deadlines,
       onOver: this.#onOver,
     });

@@ -23,6 +23,15 @@ export interface UpstreamRequest {
   /** Fields to send after the body, asked for when it has ended. */
   readonly trailers: () => HeaderFields | undefined;
   readonly websocket: boolean;
+  readonly timeouts: AnswerTimeouts;
+}
+
+/** How long a backend may keep a request waiting, in milliseconds; 0 is without bound. */
+export interface AnswerTimeouts {
+  /** Until the header of the answer. */
+  readonly responseMs: number;
+  /** Between two pieces of the answer. */
+  readonly idleMs: number;
 }
 
 /** Exactly one of `onEnd`, `onSwitch` and `onFailure` comes last, unless the call is cancelled: then nothing comes any more. */
