@@ -2,7 +2,7 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { ApiError } from "./api-error.ts";
 import { type CredentialOptions, type Credentials, findCredentials } from "./credentials.ts";
-import { jsonLines } from "./json-lines.ts";
+import { jsonLines, parseJson } from "./json-lines.ts";
 import type { KubernetesObserver } from "./observer.ts";
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -57,7 +57,7 @@ export class KubernetesClient {
     const what = `${request.method ?? "GET"} ${request.path}`;
     try {
       const answer = await this.#open(request, signal);
-      return JSON.parse(await textOf(answer)) as T;
+      return parseJson(await textOf(answer)) as T;
     } catch (error) {
       request.signal?.throwIfAborted();
       throw ApiError.fromFailure(what, timeout.aborted ? new Error("no answer in time") : error);

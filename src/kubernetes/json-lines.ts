@@ -2,6 +2,15 @@
 const MAX_LINE = 32 * 1024 * 1024;
 const NEWLINE = 10;
 
+/** As JSON.parse; but what it cannot read, which may be of a Secret, is not quoted in its error. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new SyntaxError("this is no JSON");
+  }
+}
+
 /** The JSON values of a stream that has one a line, as they arrive: all complete ones of each chunk together. */
 export async function* jsonLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<readonly unknown[]> {
   let pending: Buffer[] = [];
@@ -15,7 +24,7 @@ export async function* jsonLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<
       pending = [];
       size = 0;
       start = end + 1;
-      if (line.length > 0) values.push(JSON.parse(line.toString("utf8")));
+      if (line.length > 0) values.push(parseJson(line.toString("utf8")));
     }
     if (start < chunk.length) {
       pending.push(chunk.subarray(start));

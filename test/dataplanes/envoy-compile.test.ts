@@ -11,6 +11,7 @@ import {
 } from "../../src/dataplanes/envoy/compile/names.ts";
 import { pathSubstitution } from "../../src/dataplanes/envoy/compile/path-edits.ts";
 import { ruleRetry } from "../../src/dataplanes/envoy/compile/retries.ts";
+import { idleTimeouts } from "../../src/dataplanes/envoy/compile/rule-routes.ts";
 import { encodedForms } from "../../src/dataplanes/envoy/compile/value-matches.ts";
 import { FrameReader, frame } from "../../src/dataplanes/envoy/wire/grpc-frames.ts";
 import {
@@ -152,6 +153,16 @@ describe("retries", () => {
     expect(granted({ attempts: 2, codes: [] })).toEqual({ on, retries: 2, firstMs: 25, longestMs: 250 });
     const patient = granted({ attempts: 10, codes: [], backoffMs: 3_600_000 });
     expect(patient).toEqual({ on, retries: 10, firstMs: 6_000, longestMs: 6_000 });
+  });
+});
+
+describe("timeouts", () => {
+  test("the listener's limit for idle streams never comes before a route's own timeouts", () => {
+    expect(idleTimeouts({})).toBeUndefined();
+    expect(idleTimeouts({ requestMs: 60_000 })).toBeUndefined();
+    expect(idleTimeouts({ requestMs: 300_000 })?.streamMs).toBeGreaterThan(300_000);
+    expect(idleTimeouts({ requestMs: 90_000, backendRequestMs: 900_000 })?.streamMs).toBeGreaterThan(900_000);
+    expect(idleTimeouts({ unbounded: true })?.streamMs).toBeGreaterThanOrEqual(3_600_000);
   });
 });
 

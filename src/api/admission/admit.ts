@@ -46,6 +46,7 @@ export function admit(object: unknown, options: AdmissionOptions = {}): Admissio
     return foreign ? { ignored: true, errors: [], warnings: [] } : verdict(pass);
   }
   const { kind, version, admitFields, admitStatus } = entry();
+  pass.hidesValues = kind.kind === "Secret";
   if (version.deprecated) warnDeprecated(kind, version, pass);
   const metadata = admitMetadata(
     identity.object["metadata"] ?? {},
@@ -84,7 +85,8 @@ function readIdentity(object: unknown, pass: Pass): Identity | undefined {
   if (!isObject(object)) {
     pass.block(
       "schema/type",
-      `${show(object)} is no Kubernetes object`,
+      // Not quoted: it may have been meant as the content of a Secret.
+      `${typeof object === "object" ? show(object) : `a ${typeof object}`} is no Kubernetes object`,
       "Write an object with apiVersion, kind and metadata.",
     );
     return undefined;

@@ -1,4 +1,4 @@
-import type { FieldError, FieldPath } from "./field-error.ts";
+import { type FieldError, type FieldPath, show } from "./field-error.ts";
 
 const MAX_ERRORS = 1000;
 
@@ -12,9 +12,16 @@ export class Pass {
   blocking = 0;
   /** Set when a map has a key that the CEL library cannot tell from the JavaScript property of that name. */
   awkwardKeys = false;
+  /** Set for objects that hold secrets: what is wrong with a value is told, and never the value. */
+  hidesValues = false;
 
   constructor(strict: boolean) {
     this.strict = strict;
+  }
+
+  /** A value, for a message. */
+  show(value: unknown): string {
+    return this.hidesValues ? "the value" : show(value);
   }
 
   /** Records an error at the current place, or below it. */

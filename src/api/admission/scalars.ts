@@ -1,4 +1,3 @@
-import { show } from "./field-error.ts";
 import { integerRange, stringFormat } from "./formats.ts";
 import type { Pass } from "./pass.ts";
 import { matcher, meaningOf } from "./patterns.ts";
@@ -8,7 +7,7 @@ import type { Schema } from "./schema.ts";
 export type Check = (value: unknown, pass: Pass) => unknown;
 
 export function wrongType(value: unknown, wanted: string, pass: Pass): unknown {
-  pass.block("schema/type", `${show(value)} is not ${wanted}`, `Write ${wanted} here.`);
+  pass.block("schema/type", `${pass.show(value)} is not ${wanted}`, `Write ${wanted} here.`);
   return value;
 }
 
@@ -27,7 +26,7 @@ export function compileString(schema: Schema): Check {
     if (typeof value !== "string") {
       const remedy = QUOTING[typeof value];
       if (remedy === undefined) return wrongType(value, "a string", pass);
-      pass.block("schema/type", `${show(value)} is not a string`, remedy);
+      pass.block("schema/type", `${pass.show(value)} is not a string`, remedy);
       return value;
     }
     if (isLongerThan(value, maxLength)) {
@@ -53,7 +52,11 @@ export function compileString(schema: Schema): Check {
     inEnum?.(value, pass);
     if (matches?.(value) === false) failPattern(value, pattern ?? "", pass);
     if (formatted !== undefined && !formatted.test(value)) {
-      pass.fail("schema/format", `${show(value)} is not ${formatted.meaning}`, `Use ${formatted.meaning}.`);
+      pass.fail(
+        "schema/format",
+        `${pass.show(value)} is not ${formatted.meaning}`,
+        `Use ${formatted.meaning}.`,
+      );
     }
     return value;
   };
@@ -73,7 +76,7 @@ export function compileNumber(schema: Schema): Check {
     if (typeof value !== "number" || !Number.isFinite(value) || (whole && !Number.isInteger(value))) {
       const quoted = typeof value === "string" && /^-?\d{1,15}$/.test(value);
       if (!quoted) return wrongType(value, wanted, pass);
-      pass.block("schema/type", `${show(value)} is a string, not ${wanted}`, "Write it without quotes.");
+      pass.block("schema/type", `${pass.show(value)} is a string, not ${wanted}`, "Write it without quotes.");
       return value;
     }
     if (value < least)
@@ -105,7 +108,11 @@ export function compileIntOrString({ pattern }: Schema): Check {
 }
 
 function failPattern(value: string, pattern: string, pass: Pass): void {
-  pass.fail("schema/pattern", `${show(value)} does not have the right form`, `Use ${meaningOf(pattern)}.`);
+  pass.fail(
+    "schema/pattern",
+    `${pass.show(value)} does not have the right form`,
+    `Use ${meaningOf(pattern)}.`,
+  );
 }
 
 function compileEnum(schema: Schema): ((value: unknown, pass: Pass) => void) | undefined {
@@ -114,7 +121,7 @@ function compileEnum(schema: Schema): ((value: unknown, pass: Pass) => void) | u
   const list = schema.enum.map((value) => (value === "" ? '""' : String(value))).join(", ");
   return (value, pass) => {
     if (!allowed.has(value))
-      pass.block("schema/enum", `${show(value)} is not a possible value`, `Use one of: ${list}.`);
+      pass.block("schema/enum", `${pass.show(value)} is not a possible value`, `Use one of: ${list}.`);
   };
 }
 

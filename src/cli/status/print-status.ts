@@ -1,4 +1,6 @@
 import { stringify } from "yaml";
+import type { Secret } from "../../api/core.ts";
+import { readAuthorities } from "../../certificates/read.ts";
 import { DEFAULT_CONTROLLER } from "../../engine/settings.ts";
 import { renderStatus } from "../../status/render.ts";
 import { buildState } from "../../view/build-state.ts";
@@ -44,7 +46,7 @@ function render(output: StatusOutput, workspace: Workspace, host: Host): string 
 function statuses({ resources, engine, isLive }: Workspace, time: Date): unknown[] {
   const now = `${time.toISOString().slice(0, 19)}Z`;
   return Array.from(resources, ([key, resource]) => {
-    if (resource.kind === "Secret") return { ...resource, data: redacted(resource.data) };
+    if (resource.kind === "Secret") return redacted(resource);
     const verdict = isLive ? undefined : engine.verdict(key);
     if (verdict === undefined) return resource;
     return {
@@ -54,11 +56,21 @@ function statuses({ resources, engine, isLive }: Workspace, time: Date): unknown
   });
 }
 
-/** What is public stays: certificates. Everything else of a Secret is nobody's business. */
-function redacted(data: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> {
-  const shown = Object.entries(data ?? {}).map(([name, value]) => [
+/**
+ * What is public stays: certificates. Everything else of a Secret is nobody's business, neither what stands in the wrong
+ * place nor annotations, in which kubectl keeps a copy of the whole object.
+ */
+function redacted(secret: Secret): Secret {
+  const { annotations: _, ...metadata } = secret.metadata;
+  const entries = Object.entries(secret.data ?? {}).map(([name, value]) => [
     name,
-    name === "tls.crt" || name === "ca.crt" ? value : "",
+    certificatesIn(name, value),
   ]);
-  return Object.fromEntries(shown) as Record<string, string>;
+  return { ...secret, metadata, data: Object.fromEntries(entries) as Record<string, string> };
+}
+
+function certificatesIn(name: string, value: string): string {
+  if (name !== "tls.crt" && name !== "ca.crt") return "";
+  const reading = readAuthorities(Buffer.from(value, "base64").toString("latin1"));
+  return "pem" in reading ? Buffer.from(reading.pem, "latin1").toString("base64") : "";
 }

@@ -100,13 +100,21 @@ export class ControllerLink implements Link {
       this.#stream = stream;
       onOpen();
       this.#events.onOpen();
-      for await (const line of readLines(stream, () => MAX_LINE))
-        this.#events.onMessage(JSON.parse(line) as ControllerMessage);
+      for await (const line of readLines(stream, () => MAX_LINE)) this.#events.onMessage(messageOf(line));
     } finally {
       clearInterval(watchdog);
       signal.removeEventListener("abort", abort);
       session.destroy();
     }
+  }
+}
+
+/** What cannot be read may hold a private key: no error quotes it. */
+function messageOf(line: string): ControllerMessage {
+  try {
+    return JSON.parse(line) as ControllerMessage;
+  } catch {
+    throw new Error("the controller sent a line that is no JSON");
   }
 }
 

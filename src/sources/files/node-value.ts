@@ -65,8 +65,10 @@ class Reader {
     if (isAlias(node)) {
       const anchored = this.#anchors.get(node.source);
       if (anchored === undefined) {
-        const message = `the alias *${node.source} has no anchor before it`;
-        this.#report(node, "yaml/alias", message, `Put &${node.source} before what it should repeat.`);
+        // Not named: a password may begin with an asterisk.
+        const remedy =
+          "Put an anchor of that name before what it should repeat; put a text that begins with * in quotes.";
+        this.#report(node, "yaml/alias", "an alias that has no anchor before it", remedy);
         return null;
       }
       this.total += anchored.size;

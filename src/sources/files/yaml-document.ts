@@ -53,7 +53,7 @@ export function readDocument(chunk: Chunk): YamlDocument {
       offset: pos[0],
       path: [],
       rule: `yaml/${code.toLowerCase().replaceAll("_", "-")}`,
-      message: message.charAt(0).toLowerCase() + message.slice(1),
+      message: withoutSource(message.charAt(0).toLowerCase() + message.slice(1)),
       remedy: SYNTAX_REMEDIES[code] ?? "Correct the YAML here.",
     }));
     return unreadable(problems, place);
@@ -62,6 +62,14 @@ export function readDocument(chunk: Chunk): YamlDocument {
   const placed = problems.map(({ offset, ...problem }) => ({ ...problem, ...place(offset) }));
   const locate = (path: FieldPath): Position => place(offsetOf(document, path));
   return { value, problems: placed, readable: value !== undefined, locate };
+}
+
+const QUOTES_SOURCE =
+  /^(not a YAML token|block scalar header includes extra characters|unexpected \S+ token in YAML (?:stream|document)|unresolved tag|invalid escape sequence)\b.*$/s;
+
+/** What the parser quotes of the text may be of a Secret; the place is told anyway. */
+function withoutSource(message: string): string {
+  return message.replace(QUOTES_SOURCE, "$1");
 }
 
 function unreadable(problems: readonly ValueProblem[], place: (offset: number) => Position): YamlDocument {

@@ -11,10 +11,11 @@ import type { Schema } from "../../api/admission/schema.ts";
 export type Shaping = { readonly value: unknown } | { readonly problem: string };
 
 /** A function that copies what the schema knows of a value, with defaults, or says what does not fit. */
-export function compileRelaxed(schema: Schema): (value: unknown) => Shaping {
+export function compileRelaxed(schema: Schema, hidesValues = false): (value: unknown) => Shaping {
   const check = compile(relax(schema));
   return (value) => {
     const pass = new QuietPass();
+    pass.hidesValues = hidesValues;
     const shaped = check(value, pass);
     const first = pass.errors[0];
     return first === undefined ? { value: shaped } : { problem: describe(first) };

@@ -17,7 +17,7 @@ type Shaper = (object: ApiObject) => Shaped;
 export function shaperOf(kind: Kind, apiVersion: string): Shaper {
   const version = apiVersion.slice(apiVersion.indexOf("/") + 1);
   const { status, ...properties } = propertiesOf(schemaOf(kind, version));
-  const shapeFields = compileRelaxed({ type: "object", properties, ...REQUIRED[kind] });
+  const shapeFields = compileRelaxed({ type: "object", properties, ...REQUIRED[kind] }, kind === "Secret");
   const shapeStatus = status === undefined ? undefined : compileRelaxed(status);
   return (object) => {
     const { apiVersion: _, kind: __, metadata, status: given, ...rest } = object;

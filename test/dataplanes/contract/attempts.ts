@@ -59,6 +59,21 @@ export function describeAttempts(create: CreateDataPlane): void {
     expect(attempts).toBe(1);
   });
 
+  test("a route whose timeouts are off, or longer than any other limit, is served", async () => {
+    const plane = await stage.start([
+      http,
+      shop,
+      host(shop, "shop.example", [
+        rule({ path: "/off", action: forwardTo("b", { timeouts: { unbounded: true } }) }),
+        rule({ path: "/long", action: forwardTo("b", { timeouts: { requestMs: 86_400_000 } }) }),
+      ]),
+      backend("b", [await stage.backends.echo("b")]),
+    ]);
+    for (const path of ["/off", "/long"]) {
+      expect((await ask(plane.at(80), { host: "shop.example", path })).seen.url).toBe(path);
+    }
+  });
+
   test("what makes a data plane send again reaches neither backends nor mirrors", async () => {
     const seen: string[] = [];
     const at = await stage.backends.http(({ rawHeaders }, response) => {

@@ -80,18 +80,24 @@ export function describeForgedFields(create: CreateDataPlane): void {
       { op: "remove", name: "x-debug-mode" },
       { op: "add", name: "x-tag-list", value: "b" },
     ] as const;
+    const wild = listener("wild", http, "*.wild.example");
+    const rules = [rule({ action: forwardTo("b", { filters: { requestHeaders } }) })];
     const plane = await stage.start([
       http,
       shop,
-      host(shop, "shop.example", [rule({ action: forwardTo("b", { filters: { requestHeaders } }) })]),
+      wild,
+      host(shop, "shop.example", rules),
+      host(wild, "*.wild.example", rules),
       backend("b", [await stage.backends.echo("b")]),
     ]);
-    const { seen } = await ask(plane.at(80), {
-      host: "shop.example",
-      headers: { x_user: "forged", "x-debug_mode": "forged", x_tag_list: "a", x_custom: "1" },
-    });
-    expect(forgedOf(seen)).toEqual([]);
-    expect(seen.headers).toMatchObject({ "x-user": "nobody", x_tag_list: "a", x_custom: "1" });
+    for (const name of ["shop.example", "SHOP.example", "shop.example.", "a.wild.example"]) {
+      const { seen } = await ask(plane.at(80), {
+        host: name,
+        headers: { x_user: "forged", "x-debug_mode": "forged", x_tag_list: "a", x_custom: "1" },
+      });
+      expect(forgedOf(seen), name).toEqual([]);
+      expect(seen.headers, name).toMatchObject({ "x-user": "nobody", x_tag_list: "a", x_custom: "1" });
+    }
   });
 
   test("a route that sets and removes as many fields as it may, with the longest names, is served", async () => {

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer as createHttp1Server } from "node:http";
 import { connect, createServer as createHttp2Server, type IncomingHttpHeaders } from "node:http2";
 import { expect, test } from "vitest";
@@ -84,7 +85,7 @@ export function describeTrailers(create: CreateDataPlane, traits: Traits): void 
     if (protocol === "http/1.1") {
       return await stage.backends.listen(
         createHttp1Server(async (incoming, response) => {
-          await textOf(incoming);
+          await textOf(incoming).catch(() => "cut off");
           response.writeHead(200, { trailer: announced });
           response.write(
             JSON.stringify({ announced: incoming.headers.trailer, trailers: incoming.trailers }),
@@ -100,7 +101,8 @@ export function describeTrailers(create: CreateDataPlane, traits: Traits): void 
       stream.on("trailers", (fields) => {
         received = named(fields);
       });
-      await textOf(stream);
+      await textOf(stream).catch(() => "cut off");
+      if (stream.destroyed) return;
       stream.respond({ ":status": 200, trailer: announced }, { waitForTrailers: true });
       stream.on("wantTrailers", () => stream.sendTrailers(trailers));
       stream.end(JSON.stringify({ announced: headers.trailer, trailers: received }));
@@ -188,6 +190,22 @@ export function describeTrailers(create: CreateDataPlane, traits: Traits): void 
       });
     }
   }
+
+  test("a length or a coding behind a body is refused or removed, whatever the backend speaks", async () => {
+    for (const to of protocols) {
+      const plane = await start(to, { announced: "X-Answer", trailers: { "x-answer": "2" } });
+      for (const line of ["Content-Length: 5", "Transfer-Encoding: chunked", "Trailer: x", "Upgrade: h2c"]) {
+        const socket = await stage.sockets.connect(plane.at(80));
+        socket.write(
+          "POST / HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n" +
+            `1\r\nx\r\n0\r\n${line}\r\n\r\n`,
+        );
+        const [answer] = (await once(socket, "data")) as [Buffer];
+        socket.destroy();
+        expect(String(answer), line).toMatch(/^HTTP\/1\.1 (?:400 |200 .*"trailers":\{\})/s);
+      }
+    }
+  });
 
   onlyIf(traits.ownHttp)(
     "announced trailers follow a message of known length, whatever protocols it passes",

@@ -21,7 +21,9 @@ import type {
 } from "../../../plan/rule.ts";
 import { MILLION } from "../messages/core.ts";
 import { CORS_FILTER } from "../messages/http-filters.ts";
+import { STREAM_IDLE_MS } from "../messages/http-manager.ts";
 import {
+  type ForwardShape,
   forward,
   headerMatch,
   mirrorPolicy,
@@ -134,6 +136,7 @@ function shareRoute({ rule, action, backend, name, match }: ShareParts, context:
   const message = forward({
     cluster: clusterName(context.port.gateway, id, variant),
     timeoutMs: timeouts.requestMs ?? 0,
+    idleTimeouts: idleTimeouts(timeouts),
     hostRewrite: backend.filters.rewrite?.hostname ?? filters.rewrite?.hostname ?? request.host,
     pathRewrite: pathEdit === undefined ? undefined : pathSubstitution(pathEdit, rule.match.path),
     retry: retry.policy,
@@ -156,6 +159,18 @@ function shareRoute({ rule, action, backend, name, match }: ShareParts, context:
     ],
   });
 }
+
+/** A route's own timeouts decide, not the listener's for streams on which nothing happens: that is stretched where it would come first. */
+export function idleTimeouts(timeouts: ForwardAction["timeouts"]): ForwardShape["idleTimeouts"] {
+  const { requestMs = 0, backendRequestMs = 0, unbounded } = timeouts;
+  const longest = Math.max(requestMs, backendRequestMs, unbounded === true ? UNBOUNDED_IDLE_MS : 0);
+  if (longest < STREAM_IDLE_MS) return undefined;
+  return { streamMs: longest + IDLE_MARGIN_MS, flushMs: STREAM_IDLE_MS };
+}
+
+/** What is off in the route still ends when nobody is left who could end it. */
+const UNBOUNDED_IDLE_MS = 3_600_000;
+const IDLE_MARGIN_MS = 1_000;
 
 /** 500 for what cannot be sent to a backend, 502 for what cannot be sent back. */
 function unservable(...filters: readonly Filters[]): 500 | 502 | undefined {

@@ -30,6 +30,9 @@ export interface HttpShape {
   readonly tracing?: Message | undefined;
 }
 
+/** After so long without a byte in either direction a request, or an upgraded stream, is over. */
+export const STREAM_IDLE_MS = 300_000;
+
 const PASS_THROUGH = 2;
 const KEEP_UNCHANGED = 1;
 
@@ -57,7 +60,7 @@ export function httpManager(shape: HttpShape): Message {
     // The peer itself has been added to the header by then.
     uint(19, shape.trustedHops === 0 ? 0 : shape.trustedHops + 1),
     nestedEach(23, [message(text(1, "websocket"), nestedEach(2, shape.upgradeFilters))]),
-    duration(24, 300_000),
+    duration(24, STREAM_IDLE_MS),
     flag(21, true),
     // Nobody is internal: no client may steer the router with headers meant for the mesh. An empty list would mean private addresses.
     nested(25, message(nested(2, message(text(1, "0.0.0.0"), uint32Value(2, 32))))),

@@ -114,6 +114,8 @@ export function route(shape: RouteShape): Message {
 export interface ForwardShape {
   readonly cluster: string;
   readonly timeoutMs: number;
+  /** Of a stream on which nothing happens, and of a client that does not take the end of an answer. Absent: the listener's. */
+  readonly idleTimeouts?: { readonly streamMs: number; readonly flushMs: number } | undefined;
   readonly hostRewrite?: string | undefined;
   readonly pathRewrite?: { readonly pattern: string; readonly replacement: string } | undefined;
   readonly retry?: Message | undefined;
@@ -127,10 +129,12 @@ export function forward(shape: ForwardShape): Message {
     text(6, shape.hostRewrite),
     duration(8, shape.timeoutMs),
     nested(9, shape.retry),
+    duration(24, shape.idleTimeouts?.streamMs),
     nestedEach(30, shape.mirrors),
     pathRewrite === undefined
       ? undefined
       : nested(32, substitution(pathRewrite.pattern, pathRewrite.replacement)),
+    duration(42, shape.idleTimeouts?.flushMs),
   );
 }
 
