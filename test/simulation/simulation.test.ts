@@ -5,13 +5,14 @@
  */
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Outcome, runCalmHistory, runHistory, runStuckHistory, told } from "./history.ts";
-import { forgetEarlyReports } from "./old-logic.ts";
+import { forgetEarlyReports, loseReportsAtControllers, loseReportsAtPlanes } from "./lost-reports.ts";
 
 vi.mock("node:timers/promises", () => import("./timers-promises.ts"));
 
 const HISTORIES = Number(process.env["SIMULATIONS"] ?? 1_000);
 const FIRST = Number(process.env["SIMULATION_FIRST"] ?? 1);
 const CALM_HISTORIES = 25;
+const LOSSY_HISTORIES = 50;
 /** Of the logic of before, so many are enough. */
 const MOST_OLD_HISTORIES = 200;
 const NO_LIMIT = 24 * 3_600_000;
@@ -65,6 +66,19 @@ describe("the simulation", () => {
       expect(failed?.failure).toMatch(
         /^not true after [\s\S]* says Programmed=False [\s\S]* the truth is Programmed=True/,
       );
+    },
+    NO_LIMIT,
+  );
+
+  test.each([
+    ["a controller that loses reports", loseReportsAtControllers],
+    ["a data plane that does not report everything", loseReportsAtPlanes],
+  ])(
+    "%s does not matter in the end",
+    async (_who, lose) => {
+      lose();
+      const failed = await firstFailure(runHistory, { first: FIRST, count: LOSSY_HISTORIES });
+      if (failed !== undefined) expect.fail(told(failed));
     },
     NO_LIMIT,
   );
