@@ -92,8 +92,10 @@ export class InfrastructureReconciler {
   /** Something changed that the infrastructure of Gateways is made from or seen by. */
   notice(key: Key, resource: Resource | undefined): void {
     const { kind } = partsOf(key);
-    if (kind === "Gateway" && this.#served.has(key)) this.#wake(key);
-    else if (kind === "GatewayClass" || kind === "GatewayParameters")
+    if (kind === "Gateway" && this.#served.has(key)) {
+      this.#tellAddresses(key);
+      this.#wake(key);
+    } else if (kind === "GatewayClass" || kind === "GatewayParameters")
       for (const gateway of this.#served.keys()) this.#wake(gateway);
     else if (kind === "Service") this.#noticeService(key, resource as Service | undefined);
     else if (kind === "EndpointSlice" && this.#ready.notice(key, resource as EndpointSlice | undefined)) {

@@ -124,6 +124,17 @@ describe("the infrastructure of Gateways", () => {
     };
   }
 
+  it("tells what is missing as soon as a Gateway asks for another address, whether or not a Service changes", () => {
+    reconciler.serve(KEY, [{ transport: "tcp", port: 80 }]);
+    notice(service("shared-mergeway", "203.0.113.1"));
+    notice(slice("shared-mergeway", true));
+    expect(facts.at(-1)).toEqual({ addresses: [{ type: "IPAddress", value: "203.0.113.1" }] });
+    notice({ ...GATEWAY, spec: { ...GATEWAY.spec, addresses: [{ type: "IPAddress", value: "203.0.113.9" }] } });
+    expect(facts.at(-1)?.problem?.reason).toBe("AddressNotUsable");
+    notice(GATEWAY);
+    expect(facts.at(-1)?.problem).toBeUndefined();
+  });
+
   it("is named and labelled by GEP-1762 and owned by its Gateway", async () => {
     reconciler.serve(KEY, [{ transport: "tcp", port: 80 }]);
     await reconciler.lead(true);

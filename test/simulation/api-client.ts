@@ -1,7 +1,7 @@
 /**
  * The way from a controller to the API server. A request may be lost on its way there or on its way
- * back, be slow, or get no answer at all; the events of a watch come in order, late, until the watch
- * breaks off.
+ * back, be slow, or get no answer at all; the events of a watch come in order, late, until the
+ * watch breaks off.
  */
 import { ApiError } from "../../src/kubernetes/api-error.ts";
 import {

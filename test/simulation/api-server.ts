@@ -113,7 +113,9 @@ export class ApiServer {
     }
   }
 
-  /** Events from this version on, those that were before at once; undefined when it is forgotten. */
+  /**
+   * Events from this version on, those that were before at once; undefined when it is forgotten.
+   */
   watch(
     path: string,
     version: number,

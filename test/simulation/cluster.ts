@@ -20,7 +20,7 @@ export const SLICES = "discovery.k8s.io/v1/endpointslices";
 export const LEASES = "coordination.k8s.io/v1/leases";
 
 export const GATEWAY = { namespace: "infra", name: "shared" } as const;
-const SERVICE = "shared-mergeway";
+export const SERVICE = "shared-mergeway";
 const ADDRESS = "203.0.113.1";
 
 /** Of one controller: to the API server, and to each pod. */
@@ -47,6 +47,7 @@ export class Cluster {
   readonly #disks: Map<string, Disk> = new Map();
   #started = 0;
   #replaced = 0;
+  #announced = "";
 
   constructor(world: World, { controllers, pods, isUneven }: ClusterShape) {
     this.world = world;
@@ -116,6 +117,7 @@ export class Cluster {
         conditions: { ready: isReady },
         targetRef: { kind: "Pod", name, namespace: GATEWAY.namespace },
       }));
+      this.#announced = this.#podList();
       this.server.put(SLICES, {
         metadata: {
           name: `${SERVICE}-1`,
@@ -131,6 +133,14 @@ export class Cluster {
         ports: [],
       });
     });
+  }
+
+  /**
+   * Whether the cluster has done all that it does by itself: addresses are given, pods are listed
+   * as they are.
+   */
+  get isAtRest(): boolean {
+    return this.#unaddressed().length === 0 && this.#podList() === this.#announced;
   }
 
   /** All is well from now on: whoever is gone comes back, everything gets through. */
@@ -168,13 +178,22 @@ export class Cluster {
 
   /** Gives every Service of type LoadBalancer an address. */
   #tend(): void {
-    for (const service of this.server.objects(SERVICES)) {
-      const { type } = (service["spec"] ?? {}) as { type?: string };
-      if (type !== "LoadBalancer" || service["status"] !== undefined) continue;
+    for (const service of this.#unaddressed()) {
       this.world.tell("cluster", `gives Service ${service.metadata.name} the address ${ADDRESS}`);
       this.server.put(SERVICES, { ...service, status: { loadBalancer: { ingress: [{ ip: ADDRESS }] } } });
     }
     this.world.outside(250, () => this.#tend());
+  }
+
+  #podList(): string {
+    return this.alivePods.map(({ name, isReady }) => `${name} ${isReady}`).join();
+  }
+
+  #unaddressed(): readonly ApiObject[] {
+    return this.server.objects(SERVICES).filter((service) => {
+      const { type } = (service["spec"] ?? {}) as { readonly type?: string };
+      return type === "LoadBalancer" && service["status"] === undefined;
+    });
   }
 }
 

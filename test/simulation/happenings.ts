@@ -14,7 +14,10 @@ function setName(world: World): { readonly namespace: string; readonly name: str
   return { namespace: world.random.pick(TEAMS), name: `set-${world.random.integer(1, SETS_AT_MOST)}` };
 }
 
-/** Makes a set, or makes it another: so one hostname has several owners, and entries change and move. */
+/**
+ * Makes a set, or makes it another: so one hostname has several owners, and entries change and
+ * move.
+ */
 const writeSet: Happening = ({ world, server }) => {
   const { namespace, name } = setName(world);
   const count = world.random.integer(1, 2);
@@ -132,7 +135,9 @@ const cutFromApi = spell(({ world, weather, controllers }) => {
   };
 });
 
-/** The controller sees everything late: the one that feeds a pod may be ahead of the one that leads. */
+/**
+ * The controller sees everything late: the one that feeds a pod may be ahead of the one that leads.
+ */
 const slowApi = spell(({ world, weather, controllers }) => {
   const at = place(world, weather);
   const api = weather[at]?.api;

@@ -48,8 +48,8 @@ export function runCalmHistory(seed: number): Promise<Outcome> {
 }
 
 /**
- * The same with a data plane that takes nothing for a while, or cannot open a port: what sets say of
- * themselves may not be untrue for long either.
+ * The same with a data plane that takes nothing for a while, or cannot open a port: what sets say
+ * of themselves may not be untrue for long either.
  */
 export function runStuckHistory(seed: number): Promise<Outcome> {
   return within(new World(seed), async (world) => {
@@ -94,7 +94,7 @@ async function throughFaults(cluster: Cluster): Promise<string | undefined> {
   await world.runUntil(end + MOST_SPELL_MS);
   cluster.heal();
   const healed = world.now;
-  for (let wrong = untruths(cluster); wrong.length > 0; wrong = untruths(cluster)) {
+  for (let wrong = untruths(cluster); wrong.length > 0 || !cluster.isAtRest; wrong = untruths(cluster)) {
     if (world.now - healed > PATIENCE_MS)
       return `not true after ${PATIENCE_MS / 1000} s in which nothing failed:\n${wrong.join("\n")}`;
     await world.runUntil(world.now + LOOK_MS);

@@ -18,7 +18,18 @@ import type { ApiObject } from "../../src/kubernetes/api-object.ts";
 import { shaperOf } from "../../src/sources/kubernetes/shape.ts";
 import { changedFields, listOf, type Status } from "../../src/status/kubernetes/merge-status.ts";
 import { renderStatus } from "../../src/status/render.ts";
-import { CLASSES, type Cluster, GATEWAYS, NAMESPACES, ROUTES, SERVICES, SETS, SLICES } from "./cluster.ts";
+import {
+  CLASSES,
+  type Cluster,
+  GATEWAY,
+  GATEWAYS,
+  NAMESPACES,
+  ROUTES,
+  SERVICE,
+  SERVICES,
+  SETS,
+  SLICES,
+} from "./cluster.ts";
 import { CONTROLLER_NAME, simulatedOptions } from "./simulated-options.ts";
 
 const KIND_OF: Readonly<Record<string, Kind>> = {
@@ -55,7 +66,9 @@ export function untruths(cluster: Cluster): readonly string[] {
   const behind = cluster.alivePods.flatMap((pod) => differences(pod.name, plan, pod.plane.serves));
   engine.learn({ reports: reportsOf(cluster, plan), infrastructure: infrastructureOf(cluster, resources) });
   const lies = [...engine.verdicts()].flatMap(([key, verdict]) => lieOf(cluster, key, verdict));
-  return [...behind, ...lies];
+  const { namespace } = GATEWAY;
+  const hasService = resources.has(keyFor("Service", namespace, SERVICE));
+  return [...(hasService ? [] : ["the Gateway has no Service"]), ...behind, ...lies];
 }
 
 function differences(

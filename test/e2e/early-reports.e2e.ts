@@ -1,0 +1,99 @@
+/**
+ * Two controllers, and a pod that takes its plan from the one that does not lead. The leader is held
+ * up again and again while sets are created, so that the pod's reports are there before the sets
+ * are: the reports wait in its sockets, and are read before a batch of watched changes is complete.
+ * Every set must say that it is programmed nevertheless, without another leader and with one.
+ */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ok } from "./bed.ts";
+import { Controllers } from "./controllers.ts";
+import {
+  eventually,
+  gateway,
+  http,
+  listenerSet,
+  type Place,
+  ServedCluster,
+  type Stored,
+  said,
+} from "./served-cluster.ts";
+
+const SHARED: Place = { namespace: "infra", name: "shared" };
+const SETS = 250;
+const HELD_UP_MS = 1_500;
+const BETWEEN_MS = 300;
+
+let cluster: ServedCluster;
+let controllers: Controllers;
+
+beforeAll(async () => {
+  cluster = await ServedCluster.up("early-reports", ["--set=replicas=2"]);
+  controllers = new Controllers(cluster);
+  const parametersRef = { group: "mergeway.dev", kind: "GatewayParameters", name: SHARED.name };
+  const shared = gateway(SHARED, {
+    infrastructure: { parametersRef },
+    allowedListeners: { namespaces: { from: "All" } },
+    listeners: [http("guard", "guard.example.com")],
+  });
+  const spec = { replicas: 1, dataPlane: "embedded" };
+  await cluster.apply(
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: SHARED.namespace } },
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "teams" } },
+    { apiVersion: "mergeway.dev/v1alpha1", kind: "GatewayParameters", metadata: SHARED, spec },
+    shared,
+  );
+  await cluster.addressOf(shared);
+});
+
+afterAll(async () => {
+  await cluster?.down();
+});
+
+/** Creates sets in a burst while the leader stumbles. */
+async function burst(prefix: string, leader: string): Promise<void> {
+  const sets = Array.from({ length: SETS }, (_, index) =>
+    listenerSet({ namespace: "teams", name: `${prefix}-${index}` }, SHARED, [
+      http("web", `${prefix}-${index}.example.com`),
+    ]),
+  );
+  let isDone = false;
+  const created = cluster.apply(...sets).finally(() => {
+    isDone = true;
+  });
+  while (!isDone) {
+    await controllers.holdUp(leader, HELD_UP_MS);
+    await new Promise((resolve) => setTimeout(resolve, BETWEEN_MS));
+  }
+  await created;
+}
+
+/** Names of sets that do not say that they are programmed. */
+async function unprogrammed(): Promise<readonly string[]> {
+  const out = await ok(cluster.bed.kubectl(["-n", "teams", "get", "listenersets", "-o", "json"]));
+  const { items } = JSON.parse(out) as { readonly items: readonly Stored[] };
+  return items
+    .filter(({ status }) => said(status)["Programmed"] !== "True/Programmed")
+    .map(({ metadata }) => metadata.name);
+}
+
+test("a leader that hears of sets before it has them says in the end that all are programmed", async () => {
+  const feeder = await controllers.feederOf("infra/shared");
+  const leader = (await controllers.names()).find((name) => name !== feeder) ?? "";
+  await controllers.lead(leader);
+  await burst("first", leader);
+  await eventually(async () => expect(await unprogrammed()).toEqual([]), 120);
+  // It was this leader that said so, and no other.
+  expect(await controllers.leader()).toBe(leader);
+  expect(await controllers.feederOf("infra/shared")).toBe(feeder);
+});
+
+test("so does the next leader, which takes over in the middle of a burst", async () => {
+  const before = await controllers.leader();
+  const next = (await controllers.names()).find((name) => name !== before) ?? "";
+  const creating = burst("second", before);
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  await controllers.lead(next);
+  await creating;
+  await eventually(async () => expect(await unprogrammed()).toEqual([]), 120);
+  expect(await controllers.leader()).toBe(next);
+});

@@ -1,0 +1,23 @@
+import { expect } from "vitest";
+import { type Outcome, told } from "./history.ts";
+
+/** Histories take the time that they take, on whatever machine. */
+export const NO_LIMIT: number = 24 * 3_600_000;
+export const FIRST: number = Number(process.env["SIMULATION_FIRST"] ?? 1);
+
+export async function firstFailure(
+  run: (seed: number) => Promise<Outcome>,
+  { first, count }: { readonly first: number; readonly count: number },
+): Promise<Outcome | undefined> {
+  for (let seed = first; seed < first + count; seed++) {
+    const outcome = await run(seed);
+    if (outcome.failure !== undefined) return outcome;
+  }
+  return undefined;
+}
+
+/** Fails with the story of the first history that does. */
+export async function expectNoFailure(run: (seed: number) => Promise<Outcome>, count: number): Promise<void> {
+  const failed = await firstFailure(run, { first: FIRST, count });
+  if (failed !== undefined) expect.fail(told(failed));
+}
