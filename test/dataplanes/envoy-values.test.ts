@@ -1,0 +1,81 @@
+/** Whatever our checks let through, a real Envoy takes: generated values for every field of a route that ends in Envoy's configuration. */
+
+import * as fc from "fast-check";
+import { afterAll, expect, test } from "vitest";
+import { admit } from "../../src/api/admission/admit.ts";
+import { keyOf } from "../../src/api/key.ts";
+import type { Resource } from "../../src/api/resource.ts";
+import { standaloneSettings } from "../../src/cli/engine-settings.ts";
+import { envoyFeatures } from "../../src/dataplanes/envoy/features.ts";
+import { Engine } from "../../src/engine/engine.ts";
+import { createEnvoy } from "./envoy-plane.ts";
+import {
+  cases,
+  type Manifest,
+  type RouteManifest,
+  unadmitted,
+  type ValueCase,
+} from "./envoy-values/cases.ts";
+import { PlaneUnderTest } from "./plane-under-test.ts";
+
+const COUNT = Number(process.env["ENVOY_VALUES"] ?? 6_000);
+const SEED = Number(process.env["ENVOY_VALUES_SEED"] ?? 20_260_801);
+const API = "gateway.networking.k8s.io/v1";
+
+const foundation: readonly Manifest[] = [
+  { apiVersion: "v1", kind: "Namespace", metadata: { name: "apps" } },
+  {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name: "svc", namespace: "apps" },
+    spec: { ports: [{ port: 80, protocol: "TCP" }] },
+  },
+  {
+    apiVersion: API,
+    kind: "Gateway",
+    metadata: { name: "edge", namespace: "apps" },
+    spec: { gatewayClassName: "any", listeners: [{ name: "http", port: 80, protocol: "HTTP" }] },
+  },
+];
+
+function routeOf({ kind, rule }: ValueCase, at: number): RouteManifest {
+  return {
+    apiVersion: API,
+    kind,
+    metadata: { name: `case-${at}`, namespace: "apps" },
+    spec: { parentRefs: [{ name: "edge" }], hostnames: [`case-${at}.example`], rules: [rule] },
+  };
+}
+
+/** As either channel's schema lets it in, or as it would be without any. */
+function read(route: RouteManifest): Resource {
+  const admitted = admit(route, { channel: "standard" }).resource ?? admit(route).resource;
+  return admitted ?? (unadmitted(route) as unknown as Resource);
+}
+
+let plane: PlaneUnderTest | undefined;
+afterAll(() => plane?.close());
+
+test(`Envoy takes whatever the engine lets through of ${COUNT} rules with generated values`, async () => {
+  const generated = fc.sample(cases, { numRuns: COUNT, seed: SEED });
+  const engine = new Engine(standaloneSettings({ features: envoyFeatures, assumeProgrammed: true }));
+  const resources = [
+    ...foundation.flatMap((each) => admit(each).resource ?? []),
+    ...generated.map((each, at) => read(routeOf(each, at))),
+  ];
+  engine.apply(resources.map((resource) => ({ key: keyOf(resource), resource })));
+  const items = [...engine.plan()];
+  const refused: string[] = [];
+  plane = await PlaneUnderTest.start(
+    (options) => createEnvoy(options, { onLog: (line) => line.startsWith("refused ") && refused.push(line) }),
+    items,
+  );
+  const offenders = refused.map((line) => {
+    const { field, rule } = generated[Number(/case-(\d+)/.exec(line)?.[1])] ?? {};
+    return `${field} ${JSON.stringify(rule)}: ${line.slice(-200)}`;
+  });
+  expect(offenders).toEqual([]);
+  // Not because nothing is let through.
+  const served = items.filter((item) => item.type === "host" && item.rules.length > 0);
+  expect(served.length).toBeGreaterThan(COUNT / 4);
+}, 600_000);
