@@ -1,7 +1,7 @@
 import type { ItemId, PlanDelta } from "../plan/plan.ts";
 
 /**
- * What every data plane is: plan deltas go in, the fate of items comes out.
+ * What every data plane is: plan deltas go in, the status of items comes out.
  *
  * A data plane never judges tenants' content by throwing: whatever it cannot serve it rejects, item by item, and goes on with the rest.
  */
@@ -12,7 +12,10 @@ export interface DataPlane {
   /** Costs what the delta costs, not what exists. Takes effect for the next connection or request. */
   apply(delta: PlanDelta): void;
 
-  /** Called with every change of an item's fate. Only ports, listeners and certificates are reported. */
+  /**
+   * Called with every change of an item's status. Ports, listeners and certificates are always reported; hosts and
+   * backends only once something of them was rejected.
+   */
   onReport(handler: (reports: readonly ItemReport[]) => void): void;
 
   /**
@@ -32,6 +35,19 @@ export interface ItemReport {
   readonly reason?: string;
   /** For people; names nothing but the item's own content. */
   readonly message?: string;
+  /** Only of rejected hosts, on which several routes meet: whose rules are rejected. */
+  readonly rules?: readonly RefusedRule[];
+}
+
+/** A rule of a route that a data plane does not serve as written. */
+export interface RefusedRule {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Index in spec.rules. */
+  readonly rule: number;
+  /** For the route's author; names nothing but the route's own content. */
+  readonly message: string;
 }
 
 export interface CloseOptions {

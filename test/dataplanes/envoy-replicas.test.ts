@@ -88,7 +88,7 @@ describe("replicas", () => {
     await expect.poll(() => other.got).toEqual(["81/theirs.example"]);
   });
 
-  test("one that rejects is enough for a rejection, and its word goes with it", async () => {
+  test("one that refuses a scope is enough for a rejection, in words of our own, until it leaves", async () => {
     const { at, reports } = await serve();
     const good = join(at, "known-1", "infra/edge");
     const bad = join(at, "known-2", "infra/edge");
@@ -97,7 +97,12 @@ describe("replicas", () => {
       for (const type of [types.cluster, types.scope, types.listener]) client.ask(type);
       client.ask(types.endpoints, ["apps/b:80"]);
     }
-    await expect.poll(() => reports.get("shop")).toMatchObject({ state: "rejected", message: "no thanks" });
+    await expect
+      .poll(() => reports.get("shop"))
+      .toMatchObject({
+        state: "rejected",
+        message: "the data plane refuses the configuration of a hostname of the listener",
+      });
     await expect.poll(() => reports.get("port-80")).toEqual({ id: "port-80", state: "programmed" });
     bad.session.destroy();
     await expect.poll(() => reports.get("shop")).toEqual({ id: "shop", state: "programmed" });

@@ -1,19 +1,23 @@
 /**
- * What became of ports, listeners and certificates of one Gateway, as its Envoys answer. Every upsert is answered by a report, and so is
- * every later change.
+ * The status of a Gateway's items, as its Envoys answer: an ACK makes an item programmed, a NACK rejects it. Every upsert of a port, listener or certificate is answered by a
+ * report, and so is every later change; hosts and backends are reported once something of them is refused.
  *
  * - A certificate is programmed when nothing in it would be refused; one that an Envoy refuses all the same is rejected.
  * - A port is programmed when an Envoy has taken its listener.
- * - A listener shares its port's fate; beside that it is programmed when an Envoy has taken all of its scopes (and the table of wildcards, if
- *   it has any), and rejected as soon as one of them is refused. One that terminates TLS also needs a good certificate.
+ * - A listener shares its port's status; beside that it is programmed when an Envoy has taken all of its scopes (and the table of wildcards, if
+ *   it has any), and rejected as soon as one of them is refused as a whole. One that terminates TLS also needs a good certificate.
+ * - A host is rejected while rules of it are refused, and a backend while its cluster or endpoints are.
+ *
+ * What Envoy says of a refusal quotes whole resources, of whatever tenants. Nothing of it goes into a report.
  */
 
 import type { ItemId, ListenerItem, PlanDelta } from "../../plan/plan.ts";
-import type { ItemReport } from "../dataplane.ts";
+import type { ItemReport, RefusedRule } from "../dataplane.ts";
 import { ReportQueue, reportFor } from "../report-queue.ts";
 import type { Answer } from "./ads/ads-stream.ts";
 import { certificateProblem } from "./compile/certificates.ts";
 import { isHttp, type Model } from "./compile/model.ts";
+import type { Offender } from "./containment/offender-search.ts";
 
 /** Checking thousands of certificates must not stop everything else. */
 const CERTIFICATES_PER_TURN = 16;
@@ -22,32 +26,42 @@ const TABLE = "";
 /** What each Envoy said, by its name. */
 type Verdicts = Map<string, string | undefined>;
 
-interface ListenerFate {
+interface ListenerStatus {
   /** Scopes that no Envoy has answered for. */
   readonly pending: Set<string>;
-  /** By scope, then by Envoy. */
-  readonly refused: Map<string, Map<string, string>>;
+  /** Names of Envoys, by scope. */
+  readonly refused: Map<string, Set<string>>;
 }
 
-export class Fates {
+export interface ProgrammingStatusOptions {
+  readonly model: Model;
+  /** Listeners that show a certificate. */
+  readonly usersOf: (certificate: ItemId) => Iterable<ItemId>;
+  readonly refusedRules: (host: ItemId) => Iterable<Offender>;
+  readonly isRefusedBackend: (id: ItemId) => boolean;
+}
+
+export class ProgrammingStatus {
+  readonly #options: ProgrammingStatusOptions;
   readonly #model: Model;
   readonly #ports: Map<ItemId, Verdicts> = new Map();
-  readonly #listeners: Map<ItemId, ListenerFate> = new Map();
+  readonly #listeners: Map<ItemId, ListenerStatus> = new Map();
   /** Which listener a scope belongs to. */
   readonly #scopes: Map<string, ItemId> = new Map();
   readonly #awaitTable: Set<ItemId> = new Set();
   readonly #certificates: Map<ItemId, { readonly problem: string | undefined }> = new Map();
   readonly #refused: Set<ItemId> = new Set();
   readonly #unchecked: Set<ItemId> = new Set();
-  readonly #usersOf: (certificate: ItemId) => Iterable<ItemId>;
+  /** Hosts and backends that something of was ever refused: only they are reported. */
+  readonly #blemished: Set<ItemId> = new Set();
   readonly #reports: ReportQueue = new ReportQueue(
     (id) => this.#reportOf(id),
     () => this.#checkSome(),
   );
 
-  constructor(model: Model, usersOf: (certificate: ItemId) => Iterable<ItemId>) {
-    this.#model = model;
-    this.#usersOf = usersOf;
+  constructor(options: ProgrammingStatusOptions) {
+    this.#options = options;
+    this.#model = options.model;
   }
 
   onReport(handler: (reports: readonly ItemReport[]) => void): void {
@@ -58,15 +72,16 @@ export class Fates {
   applied(delta: PlanDelta): void {
     for (const id of delta.removes) {
       for (const known of [this.#ports, this.#listeners, this.#certificates]) known.delete(id);
-      for (const known of [this.#unchecked, this.#awaitTable, this.#refused]) known.delete(id);
+      for (const known of [this.#unchecked, this.#awaitTable, this.#refused, this.#blemished])
+        known.delete(id);
       this.#reports.forget(id);
     }
     for (const item of delta.upserts) {
       this.#reports.renew(item.id);
       if (item.type === "certificate") {
         this.#unchecked.add(item.id);
-      } else if (item.type === "listener") this.#reports.change(item.id);
-      else if (item.type === "port") this.#portTouched(item.id);
+      } else if (item.type === "port") this.#portTouched(item.id);
+      else if (item.type === "listener" || this.#blemished.has(item.id)) this.#reports.change(item.id);
     }
     if (this.#unchecked.size > 0) this.#reports.wake();
   }
@@ -75,17 +90,17 @@ export class Fates {
     const before = this.#scopes.get(scope);
     if (before !== undefined && before !== listener) this.scopeRemoved(scope);
     this.#scopes.set(scope, listener);
-    const fate = this.#listener(listener);
-    fate.pending.add(scope);
-    fate.refused.delete(scope);
+    const status = this.#listener(listener);
+    status.pending.add(scope);
+    status.refused.delete(scope);
   }
 
   scopeRemoved(scope: string): void {
     const listener = this.#scopes.get(scope);
     this.#scopes.delete(scope);
-    const fate = listener === undefined ? undefined : this.#listeners.get(listener);
-    fate?.pending.delete(scope);
-    fate?.refused.delete(scope);
+    const status = listener === undefined ? undefined : this.#listeners.get(listener);
+    status?.pending.delete(scope);
+    status?.refused.delete(scope);
     if (listener !== undefined) this.#reports.change(listener);
   }
 
@@ -121,41 +136,79 @@ export class Fates {
   /** The only Envoy there is does not run: nothing is served until it has answered again. */
   unserved(replica: string, problem: string): void {
     for (const { id } of this.#model.ports()) {
-      const verdicts = this.#ports.get(id) ?? new Map<string, string | undefined>();
-      this.#ports.set(id, verdicts.set(replica, problem));
+      this.#verdicts(id).set(replica, problem);
       this.#portTouched(id);
     }
   }
 
-  /** The answer of an Envoy for the current version of a resource. */
-  answered(replica: string, { kind, name, problem }: Answer): void {
+  /** An Envoy has taken the current version of a resource. */
+  acknowledged(replica: string, { kind, name }: Answer): void {
     if (kind === "listener") {
-      const verdicts = this.#ports.get(name) ?? new Map<string, string | undefined>();
-      this.#ports.set(name, verdicts);
-      verdicts.set(replica, problem === undefined ? undefined : this.#portProblem(name, problem));
+      this.#verdicts(name).set(replica, undefined);
       this.#portTouched(name);
     } else if (kind === "scope") {
       const listener = this.#scopes.get(name);
       if (listener === undefined) return;
-      this.#settle(this.#listener(listener), name, replica, problem);
-      this.#reports.change(listener);
+      this.#settle(listener, name);
+      cleared(this.#listener(listener).refused, name, replica);
     } else if (kind === "extension") {
-      for (const listener of this.#awaitTable) {
-        this.#settle(this.#listener(listener), TABLE, replica, problem);
+      for (const listener of this.#awaitTable) this.#settle(listener, TABLE);
+      this.#awaitTable.clear();
+      for (const [listener, { refused }] of this.#listeners) {
+        if (!refused.has(TABLE)) continue;
+        cleared(refused, TABLE, replica);
         this.#reports.change(listener);
       }
-      this.#awaitTable.clear();
     }
   }
 
-  #settle(fate: ListenerFate, scope: string, replica: string, problem: string | undefined): void {
-    fate.pending.delete(scope);
-    if (problem === undefined) {
-      cleared(fate.refused, scope, replica);
-      return;
-    }
-    const said = fate.refused.get(scope) ?? new Map<string, string>();
-    fate.refused.set(scope, said.set(replica, readable(problem)));
+  portRefused(replica: string, port: ItemId, text: string): void {
+    this.#verdicts(port).set(replica, this.#portProblem(port, text));
+    this.#portTouched(port);
+  }
+
+  /** A scope is refused as a whole, and no rule of it is to blame. */
+  scopeRefused(replica: string, scope: string): void {
+    const listener = this.#scopes.get(scope);
+    if (listener !== undefined) this.#refuse(replica, listener, scope);
+  }
+
+  tableRefused(replica: string): void {
+    for (const listener of this.#awaitTable) this.#refuse(replica, listener, TABLE);
+    this.#awaitTable.clear();
+  }
+
+  /** What a port with UDP routes forwards to is refused. */
+  streamsRefused(port: ItemId): void {
+    this.#verdicts(port).set("", this.#portProblem(port, ""));
+    this.#portTouched(port);
+  }
+
+  hostChanged(id: ItemId): void {
+    if (this.#options.refusedRules(id)[Symbol.iterator]().next().done !== true) this.#blemished.add(id);
+    if (this.#blemished.has(id)) this.#reports.change(id);
+  }
+
+  backendChanged(id: ItemId): void {
+    this.#blemished.add(id);
+    this.#reports.change(id);
+  }
+
+  #verdicts(port: ItemId): Verdicts {
+    const verdicts = this.#ports.get(port) ?? new Map<string, string | undefined>();
+    this.#ports.set(port, verdicts);
+    return verdicts;
+  }
+
+  #settle(listener: ItemId, scope: string): void {
+    this.#listener(listener).pending.delete(scope);
+    this.#reports.change(listener);
+  }
+
+  #refuse(replica: string, listener: ItemId, scope: string): void {
+    this.#settle(listener, scope);
+    const { refused } = this.#listener(listener);
+    refused.set(scope, (refused.get(scope) ?? new Set()).add(replica));
   }
 
   /** It is another one now, or none. */
@@ -180,20 +233,22 @@ export class Fates {
   }
 
   #knownProblem(id: ItemId): { readonly problem: string | undefined } | undefined {
-    return this.#refused.has(id) ? { problem: "Envoy refuses the certificate" } : this.#certificates.get(id);
+    return this.#refused.has(id)
+      ? { problem: "the data plane refuses the certificate" }
+      : this.#certificates.get(id);
   }
 
-  /** Envoy's text names its own resources; people know their port. */
+  /** Why a socket cannot be bound may be told; the rest of Envoy's text may not. */
   #portProblem(id: ItemId, text: string): string {
     const number = this.#model.get("port", id)?.port;
     const [, why] = /cannot bind '[^']*': ([^\n]*)/.exec(text) ?? [];
-    return `port ${number} cannot be opened: ${why?.toLowerCase() ?? "Envoy refuses its configuration"}`;
+    return `port ${number} cannot be opened: ${why?.toLowerCase() ?? "the data plane refuses its configuration"}`;
   }
 
-  #listener(id: ItemId): ListenerFate {
-    const fate = this.#listeners.get(id) ?? { pending: new Set(), refused: new Map() };
-    this.#listeners.set(id, fate);
-    return fate;
+  #listener(id: ItemId): ListenerStatus {
+    const status = this.#listeners.get(id) ?? { pending: new Set(), refused: new Map() };
+    this.#listeners.set(id, status);
+    return status;
   }
 
   #portTouched(port: ItemId): void {
@@ -204,7 +259,7 @@ export class Fates {
 
   #certificateChanged(id: ItemId): void {
     this.#reports.change(id);
-    for (const listener of this.#usersOf(id)) this.#reports.change(listener);
+    for (const listener of this.#options.usersOf(id)) this.#reports.change(listener);
   }
 
   /** Whether there are more. */
@@ -219,7 +274,7 @@ export class Fates {
     return false;
   }
 
-  /** Undefined while the fate is not known yet. */
+  /** Undefined while the status is not known yet. */
   #reportOf(id: ItemId): ItemReport | undefined {
     const item = this.#model.item(id);
     switch (item?.type) {
@@ -235,6 +290,10 @@ export class Fates {
       }
       case "listener":
         return this.#listenerReport(item);
+      case "host":
+        return this.#blemished.has(id) ? this.#hostReport(id) : undefined;
+      case "backend":
+        return this.#blemished.has(id) ? this.#backendReport(id) : undefined;
       default:
         return undefined;
     }
@@ -260,11 +319,40 @@ export class Fates {
       }
     }
     if (!isHttp(listener)) return reportFor(id, "", undefined);
-    const fate = this.#listeners.get(id);
-    if (fate === undefined || fate.pending.size > 0) return undefined;
-    const [refusal] = fate.refused.values();
-    return reportFor(id, "Refused", refusal === undefined ? undefined : problemOf(refusal));
+    const status = this.#listeners.get(id);
+    if (status === undefined || status.pending.size > 0) return undefined;
+    return reportFor(id, "Refused", status.refused.size === 0 ? undefined : LISTENER_REFUSED);
   }
+
+  #hostReport(id: ItemId): ItemReport {
+    const rules = new Map<string, RefusedRule>();
+    for (const offender of this.#options.refusedRules(id)) {
+      const refused = refusedRule(offender);
+      rules.set(JSON.stringify(refused), refused);
+    }
+    if (rules.size === 0) return reportFor(id, "", undefined);
+    return { ...reportFor(id, "Refused", HOST_REFUSED), rules: [...rules.values()].slice(0, MOST_RULES) };
+  }
+
+  #backendReport(id: ItemId): ItemReport {
+    return reportFor(id, "Refused", this.#options.isRefusedBackend(id) ? BACKEND_REFUSED : undefined);
+  }
+}
+
+const LISTENER_REFUSED = "the data plane refuses the configuration of a hostname of the listener";
+const HOST_REFUSED = "the data plane refuses rules of the hostname";
+const BACKEND_REFUSED = "the data plane refuses the configuration of the backend";
+/** Told of one host; a status has room for few. */
+const MOST_RULES = 64;
+
+function refusedRule({ suspect, treatment, field }: Offender): RefusedRule {
+  const { kind, namespace, name, rule } = suspect.rule.origin;
+  const what = field ?? `rules[${rule}]`;
+  const outcome =
+    treatment === "500"
+      ? "requests that the rule matches are answered with 500"
+      : "no request is taken by the rule";
+  return { kind, namespace, name, rule, message: `the data plane refuses ${what}: ${outcome}` };
 }
 
 /** Rejected as soon as one Envoy rejects, programmed as soon as one serves. */
@@ -273,19 +361,8 @@ function problemOf(verdicts: ReadonlyMap<string, string | undefined>): string | 
   return undefined;
 }
 
-function cleared(refused: Map<string, Map<string, string>>, scope: string, replica: string): void {
+function cleared(refused: Map<string, Set<string>>, scope: string, replica: string): void {
   const said = refused.get(scope);
   said?.delete(replica);
   if (said?.size === 0) refused.delete(scope);
-}
-
-const LONGEST_MESSAGE = 400;
-
-/** Envoy's text in one line, without the marks that its library puts before messages. */
-function readable(problem: string): string {
-  return problem
-    .replace(/goo\.gle\/debug\w*\s*:?/g, "")
-    .replace(/\s+/g, " ")
-    .replace(/^[\s:]+/, "")
-    .slice(0, LONGEST_MESSAGE);
 }
