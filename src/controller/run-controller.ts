@@ -36,6 +36,8 @@ import { ServingCertificate } from "./serving-certificate.ts";
 import { makeTunnels } from "./tunnels/make-tunnels.ts";
 
 export interface ControllerOptions {
+  /** Of this program. */
+  readonly release: string;
   readonly controllerName: string;
   /** Empty for the whole cluster. */
   readonly watchNamespaces: readonly string[];
@@ -85,6 +87,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   const refusals = new RefusalLog();
   const planServer = new PlanServer({
     features,
+    release: options.release,
     certificate,
     key,
     address: options.stream.address,
@@ -193,12 +196,18 @@ export async function runController(options: ControllerOptions, signal: AbortSig
   await Promise.race([synced, watching]);
   await whileLeading(options, client, signal, async (leading) => {
     metrics.leading(true);
-    await infrastructure.lead(true);
-    await tunnels.lead(true);
-    await writer.run(leading);
-    await tunnels.lead(false);
-    await infrastructure.lead(false);
-    metrics.leading(false);
+    planServer.publisher.lead(true);
+    try {
+      await infrastructure.lead(true);
+      await tunnels.lead(true);
+      await writer.run(leading);
+    } finally {
+      // Whatever failed: who does not lead must not write.
+      planServer.publisher.lead(false);
+      await tunnels.lead(false);
+      await infrastructure.lead(false);
+      metrics.leading(false);
+    }
   });
   await watching;
   await planServer.close();

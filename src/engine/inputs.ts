@@ -13,7 +13,8 @@ import type { Finding } from "./findings.ts";
 /** What a data plane says of one plan item. */
 export interface ItemReport {
   readonly id: string;
-  readonly state: "programmed" | "rejected";
+  /** `pending` takes back what was said of an earlier version of the item. */
+  readonly state: "programmed" | "rejected" | "pending";
   readonly reason?: string;
   readonly message?: string;
 }

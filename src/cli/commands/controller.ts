@@ -139,6 +139,7 @@ export const controllerCommand: Command = defineCommand({
     const stream = socketAddress("stream-address", flags["stream-address"]);
     await runController(
       {
+        release: host.version,
         controllerName: flags["controller-name"],
         watchNamespaces: flags["watch-namespaces"].split(",").filter((name) => name !== ""),
         namespace,

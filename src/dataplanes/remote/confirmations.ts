@@ -137,6 +137,12 @@ export class Confirmations {
     }
   }
 
+  /** Pods of a Gateway that lag. */
+  lagging(gateway: string): readonly string[] {
+    const state = this.#gateways.get(gateway);
+    return state === undefined ? [] : standing(state).lagging;
+  }
+
   standings(): ReadonlyMap<string, Standing> {
     return new Map(Array.from(this.#gateways, ([gateway, state]) => [gateway, standing(state)]));
   }

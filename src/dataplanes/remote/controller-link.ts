@@ -1,7 +1,8 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readLines } from "./lines.ts";
-import { type ControllerMessage, PLAN_PATH, type PodMessage } from "./protocol.ts";
+import type { Link, LinkEvents } from "./plan-subscriber.ts";
+import { type ControllerMessage, PLAN_PATH, type PodMessage, PROTOCOL, PROTOCOL_HEADER } from "./protocol.ts";
 
 export interface LinkTarget {
   readonly address: string;
@@ -10,13 +11,8 @@ export interface LinkTarget {
   readonly authority: string;
   readonly gateway: string;
   readonly pod: string;
+  /** Read for every connection: tokens rotate. */
   readonly token: () => Promise<string>;
-}
-
-export interface LinkEvents {
-  onOpen(): void;
-  onMessage(message: ControllerMessage): void;
-  onClose(reason: string): void;
 }
 
 const FIRST_RETRY_MS = 200;
@@ -24,13 +20,17 @@ const LAST_RETRY_MS = 10_000;
 const PING_MS = 10_000;
 const MAX_LINE = 256 * 1024 * 1024;
 
-/** One lasting connection to one replica of the controller; reconnects with jittered backoff until it is closed. */
-export class ControllerLink {
+/**
+ * One lasting connection to one replica of the controller; reconnects with jittered backoff until
+ * it is closed.
+ */
+export class ControllerLink implements Link {
   readonly address: string;
   readonly #target: LinkTarget;
   readonly #events: LinkEvents;
   readonly #stop: AbortController = new AbortController();
   #stream: ClientHttp2Stream | undefined;
+  #protocol = 1;
 
   constructor(target: LinkTarget, events: LinkEvents, signal: AbortSignal) {
     this.address = target.address;
@@ -43,9 +43,16 @@ export class ControllerLink {
     return this.#stream !== undefined;
   }
 
-  /** Says nothing to a replica that is not there; it will be told everything when it is. */
+  get protocol(): number {
+    return this.#protocol;
+  }
+
   send(message: PodMessage): void {
     this.#stream?.write(`${JSON.stringify(message)}\n`);
+  }
+
+  reset(): void {
+    this.#stream?.destroy();
   }
 
   close(): void {
@@ -87,10 +94,9 @@ export class ControllerLink {
         ":path": PLAN_PATH,
         authorization: `Bearer ${await token()}`,
       });
-      stream.write(
-        `${JSON.stringify({ type: "hello", gateway, pod, acknowledges: true } satisfies PodMessage)}\n`,
-      );
-      await answered(session, stream);
+      const hello: PodMessage = { type: "hello", gateway, pod, acknowledges: true, protocol: PROTOCOL };
+      stream.write(`${JSON.stringify(hello)}\n`);
+      this.#protocol = await answered(session, stream);
       this.#stream = stream;
       onOpen();
       this.#events.onOpen();
@@ -104,13 +110,14 @@ export class ControllerLink {
   }
 }
 
-function answered(session: ClientHttp2Session, stream: ClientHttp2Stream): Promise<void> {
+/** Resolves with the protocol that the controller speaks. */
+function answered(session: ClientHttp2Session, stream: ClientHttp2Stream): Promise<number> {
   return new Promise((resolve, reject) => {
     session.once("error", reject);
     stream.once("error", reject);
     stream.once("close", () => reject(new Error("the controller closed the stream")));
     stream.once("response", (headers) => {
-      if (headers[":status"] === 200) resolve();
+      if (headers[":status"] === 200) resolve(Number(headers[PROTOCOL_HEADER] ?? 1));
       else reject(new Error(`the controller answered ${headers[":status"]}`));
     });
   });

@@ -1,6 +1,7 @@
 /**
- * The controller's end of the stream, seen by the rest as one data plane. Items are encoded once, whoever asks.
- * Anybody who reaches the port may knock: until a peer has shown which pod it is, it costs next to nothing, and each refusal is told.
+ * The controller's end of the stream: HTTP/2 over TLS around a publisher of plans. Anybody who
+ * reaches the port may knock: until a peer has shown which pod it is, it costs next to nothing, and
+ * each refusal is told.
  */
 import {
   createSecureServer,
@@ -8,35 +9,27 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
-import type { ItemId, PlanDelta, PlanItem } from "../../plan/plan.ts";
+import type { PlanDelta } from "../../plan/plan.ts";
 import type { CloseOptions, DataPlane, ItemReport } from "../dataplane.ts";
-import { Confirmations, type LagLimits, type ServedPod, type Standing } from "./confirmations.ts";
+import type { ServedPod, Standing } from "./confirmations.ts";
 import { LineTooLong, readLines } from "./lines.ts";
-import { PlanDigest } from "./plan-digest.ts";
-import { Progress, type ProgressStage } from "./progress.ts";
-import { digestOf, encodeItem, PLAN_PATH, type PodMessage } from "./protocol.ts";
-import { type EncodedItem, Replica, type ReplicaLag } from "./replica.ts";
-import { ReplicaReports, soundReports } from "./replica-reports.ts";
+import { PlanPublisher, type PlanPublisherOptions } from "./plan-publisher.ts";
+import { type HelloMessage, PLAN_PATH, type PodMessage, PROTOCOL, PROTOCOL_HEADER } from "./protocol.ts";
+import type { Replica, ReplicaLag } from "./replica.ts";
 import { STRANGER_LIMITS, type StrangerLimits, Strangers } from "./strangers.ts";
 
-export interface PlanServerOptions {
-  readonly features: ReadonlySet<string>;
+export interface PlanServerOptions extends PlanPublisherOptions {
   readonly certificate: string;
   readonly key: string;
   readonly address: string;
   readonly port: number;
-  /** Whether the bearer of a token is that pod and may have the items of that Gateway (`namespace/name`). */
+  /**
+   * Whether the bearer of a token is that pod and may have the items of that Gateway
+   * (`namespace/name`).
+   */
   readonly authorize: (token: string, claim: PodClaim) => Promise<boolean>;
   readonly onRefused?: (refusal: StreamRefusal) => void;
-  readonly onReplicas?: (gateway: string, connected: number) => void;
-  /** Called with every change of which pods of a Gateway lag behind its plan. */
-  readonly onStanding?: (gateway: string, standing: Standing) => void;
-  /** When what is being applied was seen first (as `performance.now()` counts); changes of which it is not known are not followed. */
-  readonly since?: () => number | undefined;
-  /** All connected pods that a change concerns have been sent it, or have acknowledged it. */
-  readonly onProgress?: (stage: ProgressStage, seconds: number) => void;
   readonly limits?: Partial<StrangerLimits>;
-  readonly lag?: Partial<LagLimits>;
 }
 
 export interface PodClaim {
@@ -45,8 +38,9 @@ export interface PodClaim {
 }
 
 /**
- * `token`: none was shown. `hello`: what came is no hello, or came too late. `identity`: the token is not that pod's. `elsewhere`: the pod is connected from another
- * address. `crowd`: too many strangers at once.
+ * `token`: none was shown. `hello`: what came is no hello, or came too late. `identity`: the token
+ * is not that pod's. `elsewhere`: the pod is connected from another address. `crowd`: too many
+ * strangers at once.
  */
 export type RefusalReason = "token" | "hello" | "identity" | "elsewhere" | "crowd";
 
@@ -59,45 +53,23 @@ export interface StreamRefusal {
 
 const MAX_LINE = 16 * 1024 * 1024;
 const MAX_NAME = 520;
-const MAX_DIGEST = 64;
 const PING_MS = 10_000;
-const LOOK_MS = 1_000;
 /** For a peer to read why it was refused. */
 const GOODBYE_MS = 500;
-const NO_ITEMS: ReadonlyMap<ItemId, EncodedItem> = new Map();
 
 export class PlanServer implements DataPlane {
-  readonly features: ReadonlySet<string>;
+  readonly publisher: PlanPublisher;
   readonly #options: PlanServerOptions;
   readonly #server: Http2SecureServer;
   readonly #visits: Map<ServerHttp2Session, Visit> = new Map();
-  readonly #items: Map<string, Map<ItemId, EncodedItem>> = new Map();
-  readonly #digests: Map<string, PlanDigest> = new Map();
-  readonly #gatewayOf: Map<ItemId, string> = new Map();
-  readonly #replicas: Map<string, Set<Replica>> = new Map();
-  readonly #reports: ReplicaReports = new ReplicaReports();
   readonly #limits: StrangerLimits;
   readonly #strangers: Strangers;
-  readonly #progress: Progress;
-  readonly #confirmations: Confirmations;
-  readonly #looking: NodeJS.Timeout;
-  /** Counts the states of the plan, so that a pod can say which one it has. */
-  #state = 0;
 
   constructor(options: PlanServerOptions) {
-    this.features = options.features;
     this.#options = options;
+    this.publisher = new PlanPublisher(options);
     this.#limits = { ...STRANGER_LIMITS, ...options.limits };
     this.#strangers = new Strangers(this.#limits);
-    this.#progress = new Progress(
-      (gateway) => this.#replicas.get(gateway) ?? [],
-      (stage, seconds) => options.onProgress?.(stage, seconds),
-    );
-    this.#confirmations = new Confirmations({
-      tell: (gateway, standing) => options.onStanding?.(gateway, standing),
-      ...(options.lag === undefined ? {} : { limits: options.lag }),
-    });
-    this.#looking = setInterval(() => this.#confirmations.look(), LOOK_MS).unref();
     this.#server = createSecureServer({
       cert: options.certificate,
       key: options.key,
@@ -118,21 +90,28 @@ export class PlanServer implements DataPlane {
     });
   }
 
-  /** How far each connected pod is behind. */
+  get features(): ReadonlySet<string> {
+    return this.publisher.features;
+  }
+
   get lags(): readonly ReplicaLag[] {
-    return [...this.#replicas.values()].flatMap((replicas) =>
-      [...replicas].filter(({ isServed }) => isServed).map(({ lag }) => lag),
-    );
+    return this.publisher.lags;
   }
 
-  /** How the pods of each Gateway stand to its plan. */
   get standings(): ReadonlyMap<string, Standing> {
-    return this.#confirmations.standings();
+    return this.publisher.standings;
   }
 
-  /** Which pods a Gateway has, connected or not. */
   expect(gateway: string, pods: readonly ServedPod[] | undefined): void {
-    this.#confirmations.exist(gateway, pods);
+    this.publisher.expect(gateway, pods);
+  }
+
+  apply(delta: PlanDelta): void {
+    this.publisher.apply(delta);
+  }
+
+  onReport(handler: (reports: readonly ItemReport[]) => void): void {
+    this.publisher.onReport(handler);
   }
 
   listen(): Promise<number> {
@@ -151,64 +130,11 @@ export class PlanServer implements DataPlane {
     this.#server.setSecureContext({ cert: certificate, key, minVersion: "TLSv1.3" });
   }
 
-  apply({ upserts, removes }: PlanDelta): void {
-    const changed = new Map<string, ItemId[]>();
-    const note = (gateway: string, id: ItemId): void => {
-      const ids = changed.get(gateway);
-      if (ids === undefined) changed.set(gateway, [id]);
-      else ids.push(id);
-    };
-    for (const item of upserts) {
-      this.#store(item);
-      note(item.gateway, item.id);
-    }
-    for (const id of removes) {
-      const gateway = this.#gatewayOf.get(id);
-      if (gateway === undefined) continue;
-      this.#gatewayOf.delete(id);
-      this.#drop(gateway, id);
-      note(gateway, id);
-    }
-    this.#reports.drop(removes);
-    this.#state++;
-    for (const [gateway, ids] of changed) {
-      const items = this.#items.get(gateway) ?? NO_ITEMS;
-      this.#confirmations.planned(gateway, this.#digests.get(gateway)?.text ?? "");
-      for (const replica of this.#replicas.get(gateway) ?? []) replica.send(ids, items, this.#state);
-    }
-    const since = this.#options.since?.();
-    if (since !== undefined) this.#progress.begin(this.#state, since, new Set(changed.keys()));
-  }
-
-  onReport(handler: (reports: readonly ItemReport[]) => void): void {
-    this.#reports.onChange(handler);
-  }
-
   async close(_options?: CloseOptions): Promise<void> {
-    clearInterval(this.#looking);
+    await this.publisher.close();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const session of this.#visits.keys()) session.destroy();
     await closed;
-  }
-
-  #store(item: PlanItem): void {
-    const text = encodeItem(item);
-    const digest = digestOf(text);
-    const items = this.#items.get(item.gateway) ?? new Map<ItemId, EncodedItem>();
-    const whole = this.#digests.get(item.gateway) ?? new PlanDigest();
-    this.#drop(item.gateway, item.id);
-    this.#items.set(item.gateway, items.set(item.id, { text, digest }));
-    whole.toggle(digest);
-    this.#digests.set(item.gateway, whole);
-    this.#gatewayOf.set(item.id, item.gateway);
-  }
-
-  #drop(gateway: string, id: ItemId): void {
-    const items = this.#items.get(gateway);
-    const held = items?.get(id);
-    if (held === undefined) return;
-    items?.delete(id);
-    this.#digests.get(gateway)?.toggle(held.digest);
   }
 
   #meet(session: ServerHttp2Session): void {
@@ -252,7 +178,7 @@ export class PlanServer implements DataPlane {
         if (message?.type === "hello" && replica === undefined) {
           replica = await this.#admit(visit, stream, { token, hello: message });
           if (replica === undefined) return;
-        } else if (message === undefined || replica === undefined || !this.#take(replica, message)) {
+        } else if (message === undefined || replica === undefined || !this.publisher.take(replica, message)) {
           return this.#refuse(visit, stream, { status: 400, reason: "hello" });
         }
       }
@@ -260,14 +186,14 @@ export class PlanServer implements DataPlane {
       if (!(error instanceof LineTooLong)) throw error;
       this.#refuse(visit, stream, { status: 400, reason: "hello" });
     } finally {
-      if (replica !== undefined) this.#dismiss(replica);
+      if (replica !== undefined) this.publisher.dismiss(replica);
     }
   }
 
   async #admit(
     visit: Visit,
     stream: ServerHttp2Stream,
-    { token, hello }: { readonly token: string; readonly hello: Hello },
+    { token, hello }: { readonly token: string; readonly hello: HelloMessage },
   ): Promise<Replica | undefined> {
     const { gateway, pod } = hello;
     const claim = { gateway, pod };
@@ -276,73 +202,25 @@ export class PlanServer implements DataPlane {
       return undefined;
     }
     if (stream.destroyed) return undefined;
-    const replicas = this.#replicas.get(gateway) ?? new Set();
-    for (const other of [...replicas].filter((each) => each.pod === pod)) {
-      // A token that somebody else got hold of is of no use while its pod is there.
-      if (other.address !== visit.peer) {
-        this.#refuse(visit, stream, { status: 409, reason: "elsewhere", claim });
-        return undefined;
-      }
-      this.#dismiss(other);
-      other.stream.destroy();
+    // A token that somebody else got hold of is of no use while its pod is there.
+    if (this.publisher.streamsOf(claim).some(({ address }) => address !== visit.peer)) {
+      this.#refuse(visit, stream, { status: 409, reason: "elsewhere", claim });
+      return undefined;
     }
     clearTimeout(visit.limit);
     visit.leave();
-    stream.respond({ ":status": 200, "content-type": "application/x-ndjson" });
-    const replica = new Replica(stream, visit.peer, hello);
-    this.#replicas.set(gateway, replicas.add(replica));
-    this.#options.onReplicas?.(gateway, replicas.size);
-    this.#confirmations.joined(gateway, pod);
-    stream.on("drain", () => {
-      replica.drained(this.#items.get(gateway) ?? NO_ITEMS, this.#state);
-      this.#progress.advance();
+    stream.respond({
+      ":status": 200,
+      "content-type": "application/x-ndjson",
+      [PROTOCOL_HEADER]: String(PROTOCOL),
     });
+    const channel = {
+      write: (message: object): boolean => stream.write(`${JSON.stringify(message)}\n`),
+      close: (): void => void stream.destroy(),
+    };
+    const replica = this.publisher.admit(channel, hello, visit.peer);
+    stream.on("drain", () => this.publisher.drained(replica));
     return replica;
-  }
-
-  /** What an admitted pod says; false where it makes no sense. */
-  #take(replica: Replica, message: PodMessage): boolean {
-    switch (message.type) {
-      case "serve":
-        // Once: each time would be another whole plan to be sent.
-        if (replica.isServed) return false;
-        this.#begin(replica, message.have);
-        return true;
-      case "report":
-        this.#reports.take(replica.id, this.#own(replica, message.reports));
-        if (isDigest(message.holds)) this.#confirmations.said(replica.gateway, replica.pod, message.holds);
-        return true;
-      case "acknowledge":
-        replica.acknowledge(message.state);
-        this.#progress.advance();
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  #begin(replica: Replica, have: Readonly<Record<ItemId, string>>): void {
-    const items = this.#items.get(replica.gateway) ?? NO_ITEMS;
-    const ids = [
-      ...[...items].filter(([id, { digest }]) => have[id] !== digest).map(([id]) => id),
-      ...Object.keys(have).filter((id) => !items.has(id)),
-    ];
-    replica.begin(ids, items, this.#state);
-  }
-
-  #dismiss(replica: Replica): void {
-    const replicas = this.#replicas.get(replica.gateway);
-    if (replicas?.delete(replica) !== true) return;
-    if (replicas.size === 0) this.#replicas.delete(replica.gateway);
-    this.#reports.forget(replica.id);
-    this.#confirmations.left(replica.gateway, replica.pod);
-    this.#options.onReplicas?.(replica.gateway, replicas.size);
-    this.#progress.advance();
-  }
-
-  /** A pod speaks for the items of its own Gateway only. */
-  #own({ gateway }: Replica, reports: unknown): readonly ItemReport[] {
-    return soundReports(reports).filter(({ id }) => this.#gatewayOf.get(id) === gateway);
   }
 
   /** Ends the whole session, as soon as the peer had a chance to read why. */
@@ -369,8 +247,6 @@ interface Visit {
   isRefused: boolean;
 }
 
-type Hello = Extract<PodMessage, { readonly type: "hello" }>;
-
 /** A message with the fields that its type has; what is in the lists is looked at later. */
 function parsed(line: string): PodMessage | undefined {
   let message: Partial<Record<string, unknown>>;
@@ -383,10 +259,6 @@ function parsed(line: string): PodMessage | undefined {
   if (type === "hello" && !(isName(gateway) && isName(pod))) return undefined;
   if (type === "serve" && (typeof have !== "object" || have === null)) return undefined;
   return message as unknown as PodMessage;
-}
-
-function isDigest(value: unknown): value is string {
-  return typeof value === "string" && value.length <= MAX_DIGEST;
 }
 
 function isName(value: unknown): value is string {

@@ -1,14 +1,22 @@
 /**
- * One pod at the other end of a stream: what it must still be sent, and what it has not acknowledged yet. A pod that reads slowly is sent the newest state of each
- * item when it reads again, never a queue of old ones, and never more than the stream takes.
+ * One pod at the other end of a stream: what it must still be sent, and what it has not
+ * acknowledged yet. A pod that reads slowly is sent the newest state of each item when it reads
+ * again, never a queue of old ones, and never more than the stream takes.
  */
-import type { ServerHttp2Stream } from "node:http2";
 import type { ItemId } from "../../plan/plan.ts";
-import type { ControllerMessage, PodMessage } from "./protocol.ts";
+import type { ControllerMessage, DeltaMessage, HelloMessage } from "./protocol.ts";
 
 export interface EncodedItem {
   readonly text: string;
   readonly digest: string;
+}
+
+/** The way to a pod. */
+export interface PodChannel {
+  /** False when it takes no more for now; whoever owns it says when it does again. */
+  write(message: ControllerMessage): boolean;
+  /** Ends the stream; the pod will come back. */
+  close(): void;
 }
 
 /** What is behind at a pod, for metrics. */
@@ -23,6 +31,8 @@ export interface ReplicaLag {
 
 const ITEMS_PER_MESSAGE = 256;
 const MOST_OWED = 1_000;
+const FIRST_ASK_MS = 1_000;
+const LAST_ASK_MS = 60_000;
 
 export class Replica {
   /** Pods of different namespaces may bear the same name. */
@@ -30,9 +40,15 @@ export class Replica {
   readonly gateway: string;
   readonly pod: string;
   readonly address: string;
-  readonly stream: ServerHttp2Stream;
+  readonly channel: PodChannel;
   /** Old pods do not acknowledge; nothing is known of how far they are. */
   readonly acknowledges: boolean;
+  readonly protocol: number;
+  /** What the pod serves, as it has told last, and since when. */
+  holds: { readonly digest: string; readonly since: number } | undefined;
+  /** Since when the pod's reports are all known here. */
+  agreesSince: number | undefined;
+  readonly #release: string;
   readonly #pending: Set<ItemId> = new Set();
   #blocked = false;
   #serving = false;
@@ -40,26 +56,41 @@ export class Replica {
   /** The newest state that the pod was told of, whole, and the newest that it says it has. */
   #sent = 0;
   #acknowledged = 0;
-  /** What was sent and not acknowledged, with the time since when it was to be sent; the oldest first. */
+  /**
+   * What was sent and not acknowledged, with the time since when it was to be sent; the oldest
+   * first.
+   */
   readonly #owed: { readonly state: number; readonly since: number }[] = [];
   #unsentSince: number | undefined;
+  #askAgainAt = 0;
+  #askMs = FIRST_ASK_MS;
+  #offerAgainAt = 0;
 
   constructor(
-    stream: ServerHttp2Stream,
-    address: string,
-    hello: Extract<PodMessage, { readonly type: "hello" }>,
+    channel: PodChannel,
+    hello: HelloMessage,
+    { address, release }: { readonly address: string; readonly release: string },
   ) {
-    this.stream = stream;
+    this.channel = channel;
     this.address = address;
     this.gateway = hello.gateway;
     this.pod = hello.pod;
     this.id = `${hello.gateway} ${hello.pod}`;
     this.acknowledges = hello.acknowledges === true;
+    this.protocol = Number.isSafeInteger(hello.protocol) ? (hello.protocol ?? 1) : 1;
+    this.#release = release;
   }
 
   /** Whether this controller is the one that the pod takes its items from. */
   get isServed(): boolean {
     return this.#serving;
+  }
+
+  /** It has been sent everything, and has said that it serves it. */
+  get isSettled(): boolean {
+    return (
+      this.#serving && this.#pending.size === 0 && !this.#owesSynced && this.#acknowledged === this.#sent
+    );
   }
 
   get sent(): number {
@@ -107,6 +138,39 @@ export class Replica {
     while (this.#owed[0] !== undefined && this.#owed[0].state <= state) this.#owed.shift();
   }
 
+  serves(digest: string): void {
+    if (this.holds?.digest !== digest) this.holds = { digest, since: performance.now() };
+  }
+
+  /**
+   * The pod's reports are known here, or there are more than are. Then it is asked for all of them,
+   * ever more rarely while that does not help.
+   */
+  compared(agrees: boolean): void {
+    const now = performance.now();
+    if (agrees) {
+      this.agreesSince ??= now;
+      this.#askMs = FIRST_ASK_MS;
+      return;
+    }
+    this.agreesSince = undefined;
+    if (this.protocol < 2 || now < this.#askAgainAt) return;
+    this.#askAgainAt = now + this.#askMs;
+    this.#askMs = Math.min(2 * this.#askMs, LAST_ASK_MS);
+    this.#write({ type: "tell" });
+  }
+
+  offer(intervalMs: number): void {
+    const now = performance.now();
+    if (this.protocol < 2 || this.#serving || now < this.#offerAgainAt) return;
+    this.#offerAgainAt = now + intervalMs;
+    this.#write({ type: "offer" });
+  }
+
+  #write(message: ControllerMessage): void {
+    if (!this.channel.write(message)) this.#blocked = true;
+  }
+
   #sendOne(items: ReadonlyMap<ItemId, EncodedItem>, state: number): void {
     const part: ItemId[] = [];
     for (const id of this.#pending) {
@@ -116,17 +180,19 @@ export class Replica {
     }
     const last = this.#pending.size === 0;
     const synced = last && this.#owesSynced;
-    const message: ControllerMessage = {
+    const message: DeltaMessage = {
       type: "delta",
       upserts: part.flatMap((id) => items.get(id)?.text ?? []),
       removes: part.filter((id) => !items.has(id)),
       ...(synced ? { synced } : {}),
       ...(last ? { state } : {}),
+      release: this.#release,
     };
     if (synced) this.#owesSynced = false;
     if (last) this.#noteSent(state);
-    if (!this.stream.write(`${JSON.stringify(message)}\n`)) this.#blocked = true;
+    this.#write(message);
   }
+
   #noteSent(state: number): void {
     this.#sent = state;
     const since = this.#unsentSince ?? performance.now();

@@ -8,7 +8,7 @@ import {
   type PlanServerOptions,
   type StreamRefusal,
 } from "../../../src/dataplanes/remote/plan-server.ts";
-import { type ControllerMessage, PLAN_PATH } from "../../../src/dataplanes/remote/protocol.ts";
+import { type DeltaMessage, PLAN_PATH } from "../../../src/dataplanes/remote/protocol.ts";
 import type { PlanItem } from "../../../src/plan/plan.ts";
 import { selfSigned } from "../certificates.ts";
 
@@ -33,7 +33,7 @@ function listener(name: string, hostname = `${name}.example.com`): PlanItem {
 class Peer {
   readonly session: ClientHttp2Session;
   readonly stream: ClientHttp2Stream;
-  readonly messages: ControllerMessage[] = [];
+  readonly messages: DeltaMessage[] = [];
   status = 0;
   isClosed = false;
   #text = "";
@@ -71,7 +71,7 @@ class Peer {
     this.#text += chunk.toString();
     const lines = this.#text.split("\n");
     this.#text = lines.pop() ?? "";
-    for (const line of lines) this.messages.push(JSON.parse(line) as ControllerMessage);
+    for (const line of lines) this.messages.push(JSON.parse(line) as DeltaMessage);
   }
 }
 
