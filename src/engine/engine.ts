@@ -34,6 +34,7 @@ import { type Owner, ownerOfGateway, ownerOfSet } from "./owners.ts";
 import { derivePlan } from "./plan-items.ts";
 import { derivePortAssignments } from "./ports.ts";
 import { deriveRouteAttachments, type RouteAttachment } from "./route-attachment.ts";
+import { deriveRouteRefusals } from "./route-refusals.ts";
 import { deriveClassVerdicts, derivePolicyVerdicts, deriveRouteVerdicts } from "./route-verdicts.ts";
 import type { EngineSettings } from "./settings.ts";
 import type { ObjectVerdict } from "./verdicts.ts";
@@ -101,11 +102,12 @@ export class Engine {
       references,
       policies,
     });
+    const refusals = deriveRouteRefusals(graph, inputs, plan.backendUses);
     const judged = deriveListenerVerdicts(graph, inputs, { merged, compiled }, settings);
     const verdicts = graph.union<ObjectVerdict>("verdicts", [
       deriveClassVerdicts(graph, inputs, settings),
       deriveOwnerVerdicts(graph, { inputs, attachments, judged, states, references }),
-      deriveRouteVerdicts(graph, inputs, routes, compiled),
+      deriveRouteVerdicts(graph, inputs, { routes, compiled, refusals }),
       derivePolicyVerdicts(graph, inputs, policies, plan.backends),
     ]);
     plan.items.onChange(({ key, after }) => this.#planChanges.set(key, after));

@@ -15,8 +15,14 @@ const NOT_IN_A_HOSTNAME = /[^-0-9A-Za-z._]/;
 const NOT_IN_A_TOKEN = /[^!#$%&'*+\-.^_`|~0-9A-Za-z]/;
 const NOT_IN_AN_ATTRIBUTE = /[^ -~]|;/;
 
+/** As the API has them: HTTPHeader.name and .value, HTTPQueryParamMatch.name and .value. */
+const LONGEST_VALUE = 4096;
+const LONGEST_NAME = 256;
+const LONGEST_QUERY_VALUE = 1024;
+
 export function checkedHeaderValue(name: string, value: string): Unservable | undefined {
-  return refused(NOT_IN_A_VALUE, value, `the value of header ${name}`);
+  const what = `the value of header ${name}`;
+  return tooLong(value, LONGEST_VALUE, what) ?? refused(NOT_IN_A_VALUE, value, what);
 }
 
 export function checkedPath(value: string | undefined, what: string): Unservable | undefined {
@@ -35,13 +41,20 @@ export function checkedPersistence(session: SessionPersistence | undefined): Uns
 /** The name of a header is a token (RFC 9110, 5.1). */
 export function checkedHeaderName(name: string): Unservable | undefined {
   return (
-    named(name, "a header") ?? refused(NOT_IN_A_TOKEN, name, `the name of header ${JSON.stringify(name)}`)
+    named(name, "a header") ??
+    tooLong(name, LONGEST_NAME, "the name of a header") ??
+    refused(NOT_IN_A_TOKEN, name, `the name of header ${JSON.stringify(name)}`)
   );
 }
 
 /** What a query parameter is found by, and compared with. */
 export function checkedQuery(name: string, value: string): Unservable | undefined {
-  return named(name, "a query parameter") ?? named(value, `query parameter ${name}`, "value");
+  return (
+    named(name, "a query parameter") ??
+    tooLong(name, LONGEST_NAME, "the name of a query parameter") ??
+    named(value, `query parameter ${name}`, "value") ??
+    tooLong(value, LONGEST_QUERY_VALUE, `the value of query parameter ${name}`)
+  );
 }
 
 /** The path of a match, unless it is a regular expression. */
@@ -62,6 +75,11 @@ export function checkedNumber(
 ): Unservable | undefined {
   if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) return undefined;
   return new Unservable("UnsupportedValue", `${what} must be between ${least} and ${most}`);
+}
+
+function tooLong(text: string, most: number, what: string): Unservable | undefined {
+  if (text.length <= most) return undefined;
+  return new Unservable("UnsupportedValue", `${what} is longer than ${most} characters`);
 }
 
 function named(text: string, whose: string, what = "name"): Unservable | undefined {

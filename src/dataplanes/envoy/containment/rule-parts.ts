@@ -42,8 +42,6 @@ export function partsOf(rule: Rule): readonly RulePart[] {
   if (match.method !== undefined) matchPart("method", { method: "GET" });
   if (match.headers.length > 0) matchPart("headers", { headers: [] });
   if (match.query.length > 0) matchPart("queryParams", { query: [] });
-  if (action.type === "redirect")
-    actionPart("filters (RequestRedirect)", { type: "respond", status: 500, reason: "" });
   if (action.type === "respond") return parts;
   for (const [key, type] of FILTERS) {
     if (action.filters[key] === undefined) continue;
@@ -51,6 +49,7 @@ export function partsOf(rule: Rule): readonly RulePart[] {
     actionPart(`filters (${type})`, { ...action, filters });
   }
   if (action.type === "forward") forwardParts(action, actionPart);
+  else actionPart("filters (RequestRedirect)", { type: "respond", status: 500, reason: "" });
   return parts;
 }
 
