@@ -15,6 +15,15 @@ export function isWildcard(pattern: string): boolean {
   return pattern.startsWith("*.");
 }
 
+const LABEL = "[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?";
+const PATTERN = new RegExp(`^(\\*\\.)?${LABEL}(\\.${LABEL})*$`);
+const LONGEST = 253;
+
+/** Whether a text that is not empty is a pattern at all. The API's schemas see to it; a data plane would refuse a whole port for one that is none. */
+export function isPattern(text: string): boolean {
+  return text.length <= LONGEST && PATTERN.test(text);
+}
+
 export function matchesName(pattern: string, name: string): boolean {
   if (pattern === "") return true;
   if (!isWildcard(pattern)) return pattern === name;

@@ -9,15 +9,18 @@ import { standaloneSettings } from "../../src/cli/engine-settings.ts";
 import { envoyFeatures } from "../../src/dataplanes/envoy/features.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import type { PlanItem } from "../../src/plan/plan.ts";
+import { authority, issue } from "./certificates.ts";
 import { createEnvoy } from "./envoy-plane.ts";
 import { backendCases, backendManifests } from "./envoy-values/backend-cases.ts";
 import { cases, type ValueCase } from "./envoy-values/cases.ts";
+import { listenerCases, listenerManifests } from "./envoy-values/listener-cases.ts";
 import { type Manifest, type RouteManifest, unadmitted } from "./envoy-values/unadmitted.ts";
 import { PlaneUnderTest } from "./plane-under-test.ts";
 
 const COUNT = Number(process.env["ENVOY_VALUES"] ?? 6_000);
 const SEED = Number(process.env["ENVOY_VALUES_SEED"] ?? 20_260_801);
 const BACKENDS = Math.ceil(COUNT / 10);
+const LISTENERS = Math.ceil(COUNT / 20);
 const API = "gateway.networking.k8s.io/v1";
 
 const foundation: readonly Manifest[] = [
@@ -32,7 +35,11 @@ const foundation: readonly Manifest[] = [
     apiVersion: API,
     kind: "Gateway",
     metadata: { name: "edge", namespace: "apps" },
-    spec: { gatewayClassName: "any", listeners: [{ name: "http", port: 80, protocol: "HTTP" }] },
+    spec: {
+      gatewayClassName: "any",
+      allowedListeners: { namespaces: { from: "All" } },
+      listeners: [{ name: "http", port: 80, protocol: "HTTP" }],
+    },
   },
 ];
 
@@ -55,9 +62,7 @@ const planes: PlaneUnderTest[] = [];
 afterAll(() => Promise.all(planes.map((plane) => plane.close())));
 
 /** What Envoy refuses of what the engine makes of these, each with the number of its case; and what it was given. */
-async function refusalsOf(
-  resources: readonly Resource[],
-): Promise<{
+async function refusalsOf(resources: readonly Resource[]): Promise<{
   readonly refusals: readonly (readonly [number, string])[];
   readonly items: readonly PlanItem[];
 }> {
@@ -101,3 +106,24 @@ test(`Envoy takes whatever the engine lets through of ${BACKENDS} backends with 
   const served = items.filter((item) => item.type === "backend" && item.refused === undefined);
   expect(served.length).toBeGreaterThan(BACKENDS / 10);
 }, 600_000);
+
+test(`Envoy takes whatever the engine lets through of ${LISTENERS} listeners with generated hostnames, options and weights`, async () => {
+  const generated = fc.sample(listenerCases, { numRuns: LISTENERS, seed: SEED });
+  const pair = issue(authority(), ["*.example"]);
+  const secret = {
+    apiVersion: "v1",
+    kind: "Secret",
+    type: "kubernetes.io/tls",
+    metadata: { name: "pair", namespace: "apps" },
+    data: { "tls.crt": base64(pair.cert), "tls.key": base64(pair.key) },
+  };
+  const manifests = [secret, ...generated.flatMap((each, at) => listenerManifests(each, at))];
+  const { refusals, items } = await refusalsOf(manifests as unknown as Resource[]);
+  expect(refusals).toEqual([]);
+  const served = items.filter((item) => item.type === "listener");
+  expect(served.length).toBeGreaterThan(LISTENERS / 10);
+}, 600_000);
+
+function base64(text: string): string {
+  return Buffer.from(text).toString("base64");
+}
