@@ -1,8 +1,10 @@
 /**
- * What a data plane refuses of routes, by route. It reports hosts, on which the rules of several routes meet, and backends, which several routes use; a route is told of its own part
- * alone, at the parents that have it.
+ * What a data plane refuses of routes, by route. It reports hosts, on which the rules of several
+ * routes meet, and backends, which several routes use; a route is told of its own part alone, at
+ * the parents that have it.
  *
- * The API has no condition for it: HTTPRoute is Accepted by what it says, not by what became of it. So there is a condition of ours, only where something is refused.
+ * The API has no condition for it: HTTPRoute is Accepted by what it says, not by what became of it.
+ * So there is a condition of ours, only where something is refused.
  */
 import { type Key, keyFor, partsOf } from "../api/key.ts";
 import type { Kind } from "../api/resource.ts";

@@ -1,6 +1,6 @@
 /**
- * What the status of a route says of a refusal by the data plane. Only a controller hears of that; whoever computes from manifests has to read it
- * where the controller has written it.
+ * What the status of a route says of a refusal by the data plane. Only a controller hears of that;
+ * whoever computes from manifests has to read it where the controller has written it.
  */
 import type { ParentReference } from "../api/references.ts";
 import type { Route } from "../api/routes.ts";

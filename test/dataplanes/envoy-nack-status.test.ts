@@ -1,4 +1,6 @@
-/** The walk of a NACK from a real Envoy to the status of the route that it hits, and of no other. */
+/**
+ * The walk of a NACK from a real Envoy to the status of the route that it hits, and of no other.
+ */
 
 import { afterEach, expect, test } from "vitest";
 import { admit } from "../../src/api/admission/admit.ts";
@@ -18,7 +20,10 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((envoy) => envoy.close({ graceMs: 0 })));
 });
 
-/** Gives Envoy rules of routes called `bad` with a header that it refuses, as a check with a hole would. */
+/**
+ * Gives Envoy rules of routes called `bad` with a header that it refuses, as a check with a hole
+ * would.
+ */
 function spoiling(envoy: EnvoyDataPlane): DataPlane {
   const spoiled = (item: PlanItem): PlanItem => {
     if (item.type !== "host") return item;

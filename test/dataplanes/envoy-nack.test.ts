@@ -1,6 +1,7 @@
 /**
- * What a real Envoy refuses though our checks let it through: the plan is given to the data plane as no engine would write it. The offending rule
- * is found and contained, its author is told, and nobody else notices.
+ * What a real Envoy refuses though our checks let it through: the plan is given to the data plane
+ * as no engine would write it. The offending rule is found and contained, its author is told, and
+ * nobody else notices.
  */
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

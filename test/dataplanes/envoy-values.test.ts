@@ -1,4 +1,7 @@
-/** Whatever our checks let through, a real Envoy takes: generated values for every field of a route that ends in Envoy's configuration. */
+/**
+ * Whatever our checks let through, a real Envoy takes: generated values for every field of a route
+ * that ends in Envoy's configuration.
+ */
 
 import * as fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
@@ -61,7 +64,10 @@ function read(route: RouteManifest): Resource {
 const planes: PlaneUnderTest[] = [];
 afterAll(() => Promise.all(planes.map((plane) => plane.close())));
 
-/** What Envoy refuses of what the engine makes of these, each with the number of its case; and what it was given. */
+/**
+ * What Envoy refuses of what the engine makes of these, each with the number of its case; and what
+ * it was given.
+ */
 async function refusalsOf(resources: readonly Resource[]): Promise<{
   readonly refusals: readonly (readonly [number, string])[];
   readonly items: readonly PlanItem[];

@@ -1,8 +1,10 @@
 /**
- * Clusters and endpoint sets of one Gateway's backends. Only those that something refers to exist, and for a while longer.
+ * Clusters and endpoint sets of one Gateway's backends. Only those that something refers to exist,
+ * and for a while longer.
  *
- * A backend whose cluster or endpoints Envoy refuses is unusable until it changes: routes answer 500 for it, as they do when a policy of it cannot
- * be applied. Envoy would go on with an older version of it, which its author no longer wants, and a new Envoy with none.
+ * A backend whose cluster or endpoints Envoy refuses is unusable until it changes: routes answer
+ * 500 for it, as they do when a policy of it cannot be applied. Envoy would go on with an older
+ * version of it, which its author no longer wants, and a new Envoy with none.
  */
 
 import type { BackendItem } from "../../plan/backend.ts";
@@ -41,7 +43,9 @@ export class BackendResources {
     this.#options = options;
   }
 
-  /** A backend of the plan as it can be served: what Envoy has refused of it may still be the same. */
+  /**
+   * A backend of the plan as it can be served: what Envoy has refused of it may still be the same.
+   */
   servable(item: BackendItem): BackendItem {
     const refused = this.#refused.get(item.id);
     if (refused === undefined) return item;

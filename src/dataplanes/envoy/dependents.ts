@@ -39,7 +39,10 @@ export class Dependents {
     this.#usersOf = usersOf;
   }
 
-  /** Marks what depends on the item; `other` is the item of the same id in the previous or next plan. */
+  /**
+   * Marks what depends on the item; `other` is the item of the same id in the previous or next
+   * plan.
+   */
   touch(item: PlanItem, other: PlanItem | undefined, dirty: Dirty): void {
     switch (item.type) {
       case "gateway":

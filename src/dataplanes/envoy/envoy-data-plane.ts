@@ -48,7 +48,7 @@ export interface EnvoyOptions {
   /** Called once per request of Envoys that this process supervises. */
   readonly onRequestEnd?: (record: RequestRecord) => void;
   readonly onLog?: (line: string) => void;
-  /** For the platform's own eyes: what Envoy says of what it refuses, with parts of all tenants' configuration. */
+  /** What Envoy says of what it refuses, with parts of all tenants' configuration. */
   readonly onDebug?: (line: string) => void;
   readonly signal?: AbortSignal;
 }

@@ -1,7 +1,9 @@
 /**
- * One Gateway's plan, kept compiled: a delta goes in, and the resources that it really changes come out in the store.
+ * One Gateway's plan, kept compiled: a delta goes in, and the resources that it really changes come
+ * out in the store.
  *
- * What a change touches is found from both the old and the new item, so removal, renaming and moving need no cases of their own.
+ * What a change touches is found from both the old and the new item, so removal, renaming and
+ * moving need no cases of their own.
  */
 
 import type { ItemId, PlanDelta, PlanItem, PortItem } from "../../plan/plan.ts";
@@ -110,7 +112,9 @@ export class GatewayConfig {
     this.status.applied(delta);
   }
 
-  /** An Envoy's ACK or NACK; what it says of versions that are no longer current is of no interest. */
+  /**
+   * An Envoy's ACK or NACK; what it says of versions that are no longer current is of no interest.
+   */
   answered(replica: string, answer: Answer): void {
     const { kind, name, version, problem } = answer;
     if (this.store.get(kind, name)?.version !== version) return;
@@ -321,7 +325,10 @@ export class GatewayConfig {
     this.store.delete("endpoints", `${port}#udp`);
   }
 
-  /** A cluster opens only when it has its certificate: it must never wait for one that will not come. */
+  /**
+   * A cluster opens only when it has its certificate: it must never wait for one that will not
+   * come.
+   */
   #clientCertificate(): ItemId | undefined {
     const id = this.#model.gateway?.clientCertificate;
     return id !== undefined && this.#isUsable(id) ? id : undefined;

@@ -1,14 +1,19 @@
 /**
- * The status of a Gateway's items, as its Envoys answer: an ACK makes an item programmed, a NACK rejects it. Every upsert of a port, listener or certificate is answered by a
- * report, and so is every later change; hosts and backends are reported once something of them is refused.
+ * The status of a Gateway's items, as its Envoys answer: an ACK makes an item programmed, a NACK
+ * rejects it. Every upsert of a port, listener or certificate is answered by a report, and so is
+ * every later change; hosts and backends are reported once something of them is refused.
  *
- * - A certificate is programmed when nothing in it would be refused; one that an Envoy refuses all the same is rejected.
+ * - A certificate is programmed when nothing in it would be refused; one that an Envoy refuses all
+ *   the same is rejected.
  * - A port is programmed when an Envoy has taken its listener.
- * - A listener shares its port's status; beside that it is programmed when an Envoy has taken all of its scopes (and the table of wildcards, if
- *   it has any), and rejected as soon as one of them is refused as a whole. One that terminates TLS also needs a good certificate.
- * - A host is rejected while rules of it are refused, and a backend while its cluster or endpoints are.
+ * - A listener shares its port's status; beside that it is programmed when an Envoy has taken all
+ *   of its scopes (and the table of wildcards, if it has any), and rejected as soon as one of them
+ *   is refused as a whole. One that terminates TLS also needs a good certificate.
+ * - A host is rejected while rules of it are refused, and a backend while its cluster or endpoints
+ *   are.
  *
- * What Envoy says of a refusal quotes whole resources, of whatever tenants. Nothing of it goes into a report.
+ * What Envoy says of a refusal quotes whole resources, of whatever tenants. Nothing of it goes into
+ * a report.
  */
 
 import type { ItemId, ListenerItem, PlanDelta } from "../../plan/plan.ts";
@@ -119,7 +124,10 @@ export class ProgrammingStatus {
     this.#ports.set(port, new Map([["", problem]]));
   }
 
-  /** An Envoy has gone. What it served, others serve, or it will again; of what it refused nothing is known any more. */
+  /**
+   * An Envoy has gone. What it served, others serve, or it will again; of what it refused nothing
+   * is known any more.
+   */
   replicaLeft(replica: string): void {
     for (const [port, verdicts] of this.#ports) {
       if (verdicts.get(replica) === undefined) continue;

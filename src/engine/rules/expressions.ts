@@ -1,15 +1,17 @@
 /**
- * Regular expressions of routes (HTTPPathMatch leaves the dialect to the implementation: it is RE2). Data planes do not
- * read quite the same RE2: Envoy matches bytes (RE2's Latin-1 mode), and knows fewer Unicode classes than RE2JS. What one
- * of them would refuse is refused here, since Envoy would refuse all rules of the hostname with it.
+ * Regular expressions of routes (HTTPPathMatch leaves the dialect to the implementation: it is
+ * RE2). Data planes do not read quite the same RE2: Envoy matches bytes (RE2's Latin-1 mode), and
+ * knows fewer Unicode classes than RE2JS. What one of them would refuse is refused here, since
+ * Envoy would refuse all rules of the hostname with it.
  */
 import { RE2JS } from "re2js";
 import { Unservable } from "./compiled.ts";
 import { unicodeClasses } from "./unicode-classes.ts";
 
 /**
- * RE2 matches in time proportional to text times program, so a large program would make one tenant's pattern everybody's cost. Repetitions
- * make large programs of short texts: the length alone says little.
+ * RE2 matches in time proportional to text times program, so a large program would make one
+ * tenant's pattern everybody's cost. Repetitions make large programs of short texts: the length
+ * alone says little.
  */
 const MAX_PATTERN_LENGTH = 1024;
 const MAX_PROGRAM_SIZE = 500;
@@ -35,8 +37,8 @@ function patternProblem(pattern: string): string | undefined {
 }
 
 /**
- * Quoted text, which means nothing; a class; a character by its number; any other escape, so that its second character
- * begins no other.
+ * Quoted text, which means nothing; a class; a character by its number; any other escape, so that
+ * its second character begins no other.
  */
 const escapes =
   /\\Q.*?(?:\\E|$)|\\[pP](?:\{\^?(?<name>[^}]*)\}|(?<letter>.))|\\x(?:\{(?<long>[0-9A-Fa-f]*)\}|[0-9A-Fa-f]{2})|\\(?<octal>[0-7]{1,3})|\\./gs;

@@ -1,6 +1,7 @@
 /**
- * Names that may stand in `\p{…}`: those that the RE2 of Envoy 1.40 has (Unicode 15) and RE2JS has as well. RE2JS knows more (newer
- * scripts, binary properties such as `Emoji`, names in other spellings), which Envoy refuses.
+ * Names that may stand in `\p{…}`: those that the RE2 of Envoy 1.40 has (Unicode 15) and RE2JS has
+ * as well. RE2JS knows more (newer scripts, binary properties such as `Emoji`, names in other
+ * spellings), which Envoy refuses.
  */
 
 const categories =

@@ -1,17 +1,23 @@
 /**
- * Text of a route that data planes put on the wire as it is written. It must not end the line or the part of the line that it stands in: what followed would be a header, a request or a
- * cookie's attribute of the author's choice. The API's own schemas do not say so everywhere.
+ * Text of a route that data planes put on the wire as it is written. It must not end the line or
+ * the part of the line that it stands in: what followed would be a header, a request or a cookie's
+ * attribute of the author's choice. The API's own schemas do not say so everywhere.
  */
 import type { SessionPersistence } from "../../api/routes.ts";
 import { Unservable } from "./compiled.ts";
 
-/** The schema of the experimental channel wants this of header values. Letters beyond ASCII have no one form on the wire, and the lower byte of some of them is a line break. */
+/**
+ * The schema of the experimental channel wants this of header values. Letters beyond ASCII have no
+ * one form on the wire, and the lower byte of some of them is a line break.
+ */
 const NOT_IN_A_VALUE = /[^\t -~]/;
 const NOT_IN_A_PATH = /[^!-~]/;
 /** A query or a fragment is no part of what a path is compared with. */
 const NOT_IN_A_MATCHED_PATH = /[^!-~]|[?#]|\/\//;
 const NOT_IN_A_HOSTNAME = /[^-0-9A-Za-z._]/;
-/** Names of cookies and headers are tokens; the values of a cookie's attributes end at a semicolon. */
+/**
+ * Names of cookies and headers are tokens; the values of a cookie's attributes end at a semicolon.
+ */
 const NOT_IN_A_TOKEN = /[^!#$%&'*+\-.^_`|~0-9A-Za-z]/;
 const NOT_IN_AN_ATTRIBUTE = /[^ -~]|;/;
 
@@ -67,7 +73,10 @@ export function checkedHostname(hostname: string | undefined, what: string): Uns
   return refused(NOT_IN_A_HOSTNAME, hostname, what);
 }
 
-/** The API's schemas have these bounds, but a plan may not depend on which of its versions is installed. */
+/**
+ * The API's schemas have these bounds, but a plan may not depend on which of its versions is
+ * installed.
+ */
 export function checkedNumber(
   value: number | undefined,
   [least, most]: readonly [number, number],

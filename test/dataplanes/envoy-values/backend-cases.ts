@@ -1,4 +1,6 @@
-/** Services with generated endpoints and policies: what ends in Envoy's clusters and endpoint sets. */
+/**
+ * Services with generated endpoints and policies: what ends in Envoy's clusters and endpoint sets.
+ */
 
 import * as fc from "fast-check";
 import { text, words } from "./odd-text.ts";

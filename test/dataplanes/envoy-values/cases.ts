@@ -1,5 +1,6 @@
 /**
- * Rules with one generated value each, for every field of a route that ends in Envoy's configuration.
+ * Rules with one generated value each, for every field of a route that ends in Envoy's
+ * configuration.
  */
 
 import * as fc from "fast-check";
@@ -85,7 +86,9 @@ function grpc(field: string, of: fc.Arbitrary<Manifest>): Cases {
 
 const PROPERTY: Readonly<Record<string, string>> = { CORS: "cors", URLRewrite: "urlRewrite" };
 
-/** A filter of a rule or of a backendRef; what it does may depend on the prefix that was matched. */
+/**
+ * A filter of a rule or of a backendRef; what it does may depend on the prefix that was matched.
+ */
 function filter(type: string, of: fc.Arbitrary<Manifest>): Cases {
   const property = PROPERTY[type] ?? `${type.charAt(0).toLowerCase()}${type.slice(1)}`;
   const prefixes = fc.constantFrom("/", "/a", "/a/", "/a/b", `/${"a".repeat(500)}`);

@@ -1,4 +1,7 @@
-/** Listeners and stream routes with generated hostnames, TLS options and weights: what ends in Envoy's listeners. */
+/**
+ * Listeners and stream routes with generated hostnames, TLS options and weights: what ends in
+ * Envoy's listeners.
+ */
 
 import * as fc from "fast-check";
 import { text, words } from "./odd-text.ts";

@@ -3,8 +3,8 @@
 export type Manifest = Readonly<Record<string, unknown>>;
 
 /**
- * A route as no schema has seen it, with what an API server fills in: which values arrive depends on the version of the API that is installed, and
- * Envoy must never meet one that it refuses.
+ * A route as no schema has seen it, with what an API server fills in: which values arrive depends
+ * on the version of the API that is installed, and Envoy must never meet one that it refuses.
  */
 export function unadmitted({ spec, ...route }: RouteManifest): Manifest {
   const [rule = {}] = spec.rules;

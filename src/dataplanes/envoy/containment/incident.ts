@@ -1,4 +1,7 @@
-/** What is known of the rules of one scope that Envoy has refused: which are refused, which were taken, and whose have yet to be tried. */
+/**
+ * What is known of the rules of one scope that Envoy has refused: which are refused, which were
+ * taken, and whose have yet to be tried.
+ */
 
 import { createHash } from "node:crypto";
 import type { ItemId } from "../../../plan/plan.ts";
@@ -9,7 +12,10 @@ import { answering500 } from "./rule-parts.ts";
 export class Incident {
   readonly #refused: Map<string, Offender> = new Map();
   readonly #proven: Set<string> = new Set();
-  /** Namespaces with a refused rule: their new rules are tried before they are served, or one that changes without end would hold up everybody. */
+  /**
+   * Namespaces with a refused rule: their new rules are tried before they are served, or one that
+   * changes without end would hold up everybody.
+   */
   readonly #distrusted: Set<string> = new Set();
   /** All rules of the scope, as it was last compiled, by their digest. */
   #rules: Map<string, Suspect> = new Map();
@@ -40,7 +46,10 @@ export class Incident {
     return this.#pick((digest, suspect) => this.#isUntried(digest, suspect));
   }
 
-  /** Who may be to blame for a refusal of the scope: what was never taken, or else all that was sent. */
+  /**
+   * Who may be to blame for a refusal of the scope: what was never taken, or else all that was
+   * sent.
+   */
   get suspects(): readonly Suspect[] {
     const unproven = this.#pick((digest) => !this.#refused.has(digest) && !this.#proven.has(digest));
     return unproven.length > 0 ? unproven : this.#pick((digest) => !this.#refused.has(digest));

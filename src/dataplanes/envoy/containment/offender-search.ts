@@ -1,10 +1,13 @@
 /**
- * Which rules of a refused scope Envoy refuses, found by bisection. It is a conversation: the search yields rules to be tried together, and is
- * told whether Envoy has taken them.
+ * Which rules of a refused scope Envoy refuses, found by bisection. It is a conversation: the
+ * search yields rules to be tried together, and is told whether Envoy has taken them.
  *
- * - By namespace first: what belongs to other tenants is cleared in a few steps, however many bad rules one of them has.
- * - Then by rule, within a budget. Whatever is left when it is spent counts as refused: its author has written more bad rules than one can look at.
- * - A rule that is refused alone is tried without each of its parts, so that its author can be told which one it is.
+ * - By namespace first: what belongs to other tenants is cleared in a few steps, however many bad
+ *   rules one of them has.
+ * - Then by rule, within a budget. Whatever is left when it is spent counts as refused: its author
+ *   has written more bad rules than one can look at.
+ * - A rule that is refused alone is tried without each of its parts, so that its author can be told
+ *   which one it is.
  */
 
 import type { ItemId } from "../../../plan/plan.ts";
@@ -22,8 +25,8 @@ export interface Suspect {
 export interface Offender {
   readonly suspect: Suspect;
   /**
-   * `500`: requests that the rule matches are answered with 500. `omitted`: Envoy cannot read what the rule matches, so no request can be said
-   * to be the rule's.
+   * `500`: requests that the rule matches are answered with 500. `omitted`: Envoy cannot read what
+   * the rule matches, so no request can be said to be the rule's.
    */
   readonly treatment: "500" | "omitted";
   /** What Envoy refuses, if one part alone is to blame. */
@@ -35,7 +38,10 @@ type Search<T> = Generator<readonly Suspect[], T, boolean>;
 /** Tries for the rules of one namespace; beyond that they are not looked at one by one. */
 export const TRIES_PER_NAMESPACE = 128;
 
-/** All of `suspects` together have been refused. Returns nothing when none is refused without the others. */
+/**
+ * All of `suspects` together have been refused. Returns nothing when none is refused without the
+ * others.
+ */
 export function* findOffenders(suspects: readonly Suspect[]): Search<readonly Offender[]> {
   const groups = Map.groupBy(suspects, ({ rule }) => rule.origin.namespace);
   const refused = yield* refusedOf([...groups.values()], (some) => some.flat());

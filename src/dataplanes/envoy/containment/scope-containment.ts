@@ -1,8 +1,9 @@
 /**
- * A scope that Envoy refuses is sent again without the rules that it refuses. Which ones, a search finds with probes: scopes of a name that no
- * request has, so that nobody's requests notice.
+ * A scope that Envoy refuses is sent again without the rules that it refuses. Which ones, a search
+ * finds with probes: scopes of a name that no request has, so that nobody's requests notice.
  *
- * What is known of a refused scope is kept while it has a refused rule: other changes of it, and other Envoys, do not meet the refusal again.
+ * What is known of a refused scope is kept while it has a refused rule: other changes of it, and
+ * other Envoys, do not meet the refusal again.
  */
 
 import type { HostItem, ItemId } from "../../../plan/plan.ts";
@@ -26,7 +27,10 @@ export interface ContainmentOptions {
   readonly onInexplicable: (scope: string, replica: string) => void;
 }
 
-/** How long a changed scope waits for rules that have to be tried first, before it is sent without them. */
+/**
+ * How long a changed scope waits for rules that have to be tried first, before it is sent without
+ * them.
+ */
 const HOLD_MS = 250;
 /** No key of a request begins with it: those begin with the number of a port. */
 const PROBE = "probe ";
