@@ -20,12 +20,10 @@ import type { ItemId, ListenerItem, PlanDelta } from "../../plan/plan.ts";
 import type { ItemReport, RefusedRule } from "../dataplane.ts";
 import { ReportQueue, reportFor } from "../report-queue.ts";
 import type { Answer } from "./ads/ads-stream.ts";
-import { certificateProblem } from "./compile/certificates.ts";
+import { CertificateStatus } from "./certificate-status.ts";
 import { isHttp, type Model } from "./compile/model.ts";
 import type { Offender } from "./containment/offender-search.ts";
 
-/** Checking thousands of certificates must not stop everything else. */
-const CERTIFICATES_PER_TURN = 16;
 const TABLE = "";
 
 /** What each Envoy said, by its name. */
@@ -54,9 +52,7 @@ export class ProgrammingStatus {
   /** Which listener a scope belongs to. */
   readonly #scopes: Map<string, ItemId> = new Map();
   readonly #awaitTable: Set<ItemId> = new Set();
-  readonly #certificates: Map<ItemId, { readonly problem: string | undefined }> = new Map();
-  readonly #refused: Set<ItemId> = new Set();
-  readonly #unchecked: Set<ItemId> = new Set();
+  readonly #certificates: CertificateStatus;
   /** Hosts and backends that something of was ever refused: only they are reported. */
   readonly #blemished: Set<ItemId> = new Set();
   readonly #reports: ReportQueue = new ReportQueue(
@@ -67,6 +63,7 @@ export class ProgrammingStatus {
   constructor(options: ProgrammingStatusOptions) {
     this.#options = options;
     this.#model = options.model;
+    this.#certificates = new CertificateStatus(options.model);
   }
 
   onReport(handler: (reports: readonly ItemReport[]) => void): void {
@@ -77,18 +74,17 @@ export class ProgrammingStatus {
   applied(delta: PlanDelta): void {
     for (const id of delta.removes) {
       for (const known of [this.#ports, this.#listeners, this.#certificates]) known.delete(id);
-      for (const known of [this.#unchecked, this.#awaitTable, this.#refused, this.#blemished])
-        known.delete(id);
+      for (const known of [this.#awaitTable, this.#blemished]) known.delete(id);
       this.#reports.forget(id);
     }
     for (const item of delta.upserts) {
       this.#reports.renew(item.id);
       if (item.type === "certificate") {
-        this.#unchecked.add(item.id);
+        this.#certificates.add(item.id);
       } else if (item.type === "port") this.#portTouched(item.id);
       else if (item.type === "listener" || this.#blemished.has(item.id)) this.#reports.change(item.id);
     }
-    if (this.#unchecked.size > 0) this.#reports.wake();
+    if (this.#certificates.hasUnchecked) this.#reports.wake();
   }
 
   scopeChanged(scope: string, listener: ItemId): void {
@@ -221,29 +217,18 @@ export class ProgrammingStatus {
 
   /** It is another one now, or none. */
   certificateTouched(id: ItemId): void {
-    this.#certificates.delete(id);
-    this.#refused.delete(id);
+    this.#certificates.touched(id);
   }
 
   /** Checked now if it has not been. */
   certificateProblem(id: ItemId): string | undefined {
-    const item = this.#model.get("certificate", id);
-    if (item === undefined) return "there is no such certificate";
-    const known = this.#certificates.get(id) ?? { problem: certificateProblem(item) };
-    this.#certificates.set(id, known);
-    return known.problem;
+    return this.#certificates.problem(id);
   }
 
   /** Said by an Envoy; what it has of the certificate from before goes on being shown. */
   certificateRefused(id: ItemId): void {
-    this.#refused.add(id);
+    this.#certificates.refuse(id);
     this.#certificateChanged(id);
-  }
-
-  #knownProblem(id: ItemId): { readonly problem: string | undefined } | undefined {
-    return this.#refused.has(id)
-      ? { problem: "the data plane refuses the certificate" }
-      : this.#certificates.get(id);
   }
 
   /** Why a socket cannot be bound may be told; the rest of Envoy's text may not. */
@@ -272,14 +257,8 @@ export class ProgrammingStatus {
 
   /** Whether there are more. */
   #checkSome(): boolean {
-    let left = CERTIFICATES_PER_TURN;
-    for (const id of this.#unchecked) {
-      if (left-- === 0) return true;
-      this.#unchecked.delete(id);
-      this.certificateProblem(id);
-      this.#certificateChanged(id);
-    }
-    return false;
+    for (const id of this.#certificates.checkSome()) this.#certificateChanged(id);
+    return this.#certificates.hasUnchecked;
   }
 
   /** Undefined while the status is not known yet. */
@@ -293,7 +272,7 @@ export class ProgrammingStatus {
           : reportFor(id, "PortUnavailable", problemOf(verdicts));
       }
       case "certificate": {
-        const known = this.#knownProblem(id);
+        const known = this.#certificates.known(id);
         return known === undefined ? undefined : reportFor(id, "InvalidCertificate", known.problem);
       }
       case "listener":
@@ -314,10 +293,11 @@ export class ProgrammingStatus {
     const portProblem = problemOf(verdicts);
     if (portProblem !== undefined) return reportFor(id, "PortUnavailable", portProblem);
     if (tls?.mode === "Terminate") {
-      const problems = tls.certificates.map((certificate) => this.#knownProblem(certificate));
+      const problems = tls.certificates.map((certificate) => this.#certificates.known(certificate));
       if (
         tls.certificates.some(
-          (certificate, index) => problems[index] === undefined && this.#unchecked.has(certificate),
+          (certificate, index) =>
+            problems[index] === undefined && this.#certificates.isUnchecked(certificate),
         )
       )
         return undefined;
