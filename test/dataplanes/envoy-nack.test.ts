@@ -6,13 +6,26 @@
 
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { EnvoyDataPlane, EnvoyOptions } from "../../src/dataplanes/envoy/envoy-data-plane.ts";
-import type { PlanItem } from "../../src/plan/plan.ts";
+import type { ListenerItem, PlanItem } from "../../src/plan/plan.ts";
 import type { Rule } from "../../src/plan/rule.ts";
+import { authority, issue } from "./certificates.ts";
 import { createEnvoy } from "./envoy-plane.ts";
 import { ask, Backends } from "./http-peers.ts";
-import { backend, forwardTo, gateway, host, listener, port, type RuleShape, rule } from "./plan-builder.ts";
+import {
+  backend,
+  certificate,
+  forwardTo,
+  gateway,
+  host,
+  listener,
+  port,
+  type RuleShape,
+  rule,
+  secure,
+} from "./plan-builder.ts";
 import { PlaneUnderTest } from "./plane-under-test.ts";
 
+const ca = authority();
 const http = port(80);
 const shared = listener("shared", http, "shop.example");
 /** Longer than a header's value may be for Envoy (HeaderValue.value). */
@@ -241,6 +254,44 @@ describe("what Envoy refuses", () => {
     await apply(plane, backend("t", [echo]));
     await plane.until(() => plane.report("t")?.state === "programmed");
     expect(await statusOf(plane, "/t")).toBe(200);
+  });
+
+  test("a listener's own TLS settings: its connections are closed, and others of the port are served at their newest", async () => {
+    const https = port(443, "tls");
+    const own = certificate("c", issue(ca, ["*.t.example"]));
+    const secured = (id: string, more: object = {}): ListenerItem => ({
+      ...secure(id, https, `${id}.t.example`, [own]),
+      tls: { mode: "Terminate", certificates: ["c"], ...more },
+    });
+    const routed = (of: ListenerItem): PlanItem => host(of, of.hostname, [good("one", "/")]);
+    // Longer than the name of a protocol may be (RFC 7301, 3.1).
+    const bad = secured("bad", { alpn: ["h".repeat(300)] });
+    const picky = secured("picky", { minVersion: "1.3" });
+    const plain = secured("plain");
+    const items = [https, own, picky, plain, bad, ...[picky, plain, bad].map(routed)];
+    const { plane } = await start([...(await common()), ...items]);
+    const over = async (name: string): Promise<number> => {
+      const servername = `${name}.t.example`;
+      return (await ask(plane.at(443), { host: servername, tls: { ca: ca.cert, servername } })).status;
+    };
+    await plane.until(() => plane.report("bad")?.state === "rejected");
+    expect(plane.report("bad")).toEqual({
+      id: "bad",
+      state: "rejected",
+      reason: "Refused",
+      message: "the data plane refuses the listener: connections to it are closed",
+    });
+    expect(plane.report("picky")).toEqual({ id: "picky", state: "programmed" });
+    expect(await over("picky")).toBe(200);
+    expect(await over("plain")).toBe(200);
+    await expect(over("bad")).rejects.toThrow();
+
+    const later = secured("later", { minVersion: "1.3" });
+    await apply(plane, later, routed(later));
+    expect(await over("later")).toBe(200);
+    await apply(plane, secured("bad"));
+    await plane.until(() => plane.report("bad")?.state === "programmed");
+    expect(await over("bad")).toBe(200);
   });
 
   test("neither reports nor logs repeat anything of the configuration", async () => {

@@ -300,7 +300,7 @@ export class EnvoyDataPlane implements DataPlane {
     if (port !== undefined && (this.#processes.has(gateway) || this.#options.serve?.isLocal === true))
       void isOpen(port).then(() => config.answered(node.id, answer));
     else config.answered(node.id, answer);
-    if (kind === "listener" && problem !== undefined) {
+    if (kind === "listener" && problem !== undefined && !config.isProbe(answer)) {
       // Whoever has the port may let go of it.
       const timer = setTimeout(() => {
         this.#timers.delete(timer);

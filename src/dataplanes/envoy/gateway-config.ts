@@ -14,7 +14,7 @@ import { BackendResources } from "./backend-resources.ts";
 import { ClusterUses } from "./compile/cluster-uses.ts";
 import { Model } from "./compile/model.ts";
 import { listenerWord, needsTable, scopeName, TENANCY_FILTER } from "./compile/names.ts";
-import { compilePort, keeper, type PortOptions } from "./compile/port-listener.ts";
+import { keeper, type PortOptions } from "./compile/port-listener.ts";
 import { compileScope, hostsOfScope, type Scope, type ScopeContent } from "./compile/scope.ts";
 import { Secrets } from "./compile/secrets.ts";
 import { tenancyScript } from "./compile/tenancy-script.ts";
@@ -22,6 +22,7 @@ import { ScopeContainment } from "./containment/scope-containment.ts";
 import { Dependents, type Dirty, nothingDirty } from "./dependents.ts";
 import { extension } from "./messages/core.ts";
 import { luaFilter } from "./messages/route.ts";
+import { PortResources } from "./port-resources.ts";
 import { ProgrammingStatus } from "./programming-status.ts";
 
 export interface GatewayConfigOptions extends Omit<PortOptions, "isUsable"> {
@@ -55,6 +56,7 @@ export class GatewayConfig {
     usersOf: (id) => this.#certificateUsers.get(id) ?? [],
   });
   readonly #backends: BackendResources;
+  readonly #ports: PortResources;
   readonly #containment: ScopeContainment;
   readonly status: ProgrammingStatus;
   #tableChanged = true;
@@ -84,6 +86,15 @@ export class GatewayConfig {
       usersOf: (id) => this.#certificateUsers.get(id) ?? [],
       refusedRules: (host) => this.#containment.refusedOf(host),
       isRefusedBackend: (id) => this.#backends.isRefused(id),
+      isRefusedListener: (id) => this.#ports.isRefused(id),
+    });
+    this.#ports = new PortResources({
+      model: this.#model,
+      store: this.store,
+      uses: this.#uses,
+      status: this.status,
+      port: { ...options, isUsable: this.#isUsable },
+      onUses: () => this.#compileUses(),
     });
     this.store.set(keeper());
     this.#compileTable();
@@ -118,24 +129,29 @@ export class GatewayConfig {
   answered(replica: string, answer: Answer): void {
     const { kind, name, version, problem } = answer;
     if (this.store.get(kind, name)?.version !== version) return;
-    const probed = kind === "scope" ? this.#containment.scopeOfProbe(name) : undefined;
-    if (probed !== undefined) this.#containment.answered(probed, replica, answer);
+    const scope = kind === "scope" ? this.#containment.scopeOfProbe(name) : undefined;
+    const port = kind === "listener" ? this.#ports.portOfProbe(name) : undefined;
+    if (scope !== undefined) this.#containment.answered(scope, replica, answer);
+    else if (port !== undefined) this.#ports.probed(port, replica, answer);
     else if (problem === undefined) this.status.acknowledged(replica, answer);
     else this.#refused(replica, answer, problem);
   }
 
   /** Whether an answer is of a search for refused rules, and concerns nobody else. */
   isProbe({ kind, name }: Answer): boolean {
+    if (kind === "listener") return this.#ports.portOfProbe(name) !== undefined;
     return kind === "scope" && this.#containment.scopeOfProbe(name) !== undefined;
   }
 
   /** An Envoy has gone: of what it refused nothing is known any more. */
   replicaLeft(replica: string): void {
     this.#containment.replicaLeft(replica);
+    this.#ports.replicaLeft(replica);
     this.status.replicaLeft(replica);
   }
 
-  #refused(replica: string, { kind, name, version }: Answer, problem: string): void {
+  #refused(replica: string, answer: Answer, problem: string): void {
+    const { kind, name, version } = answer;
     switch (kind) {
       case "scope": {
         const scope = this.#scopeOf.get(name);
@@ -157,7 +173,7 @@ export class GatewayConfig {
         this.status.tableRefused(replica);
         return;
       case "listener":
-        this.status.portRefused(replica, name, problem);
+        this.#ports.refused(replica, answer, problem);
     }
   }
 
@@ -195,10 +211,14 @@ export class GatewayConfig {
     const scope = this.#scopeOf.get(name);
     if (scope === undefined) return;
     this.#compileScope(scope.port, scope.pattern);
-    for (const id of this.#uses.takeChanged()) this.#backends.compile(id);
+    this.#compileUses();
     const port = this.#model.get("port", scope.port);
     for (const { id } of (port && hostsOfScope(this.#model, port, scope.pattern)) ?? [])
       this.status.hostChanged(id);
+  }
+
+  #compileUses(): void {
+    for (const id of this.#uses.takeChanged()) this.#backends.compile(id);
   }
 
   #compileProbe(scope: string, content: ScopeContent): Resource | undefined {
@@ -211,8 +231,7 @@ export class GatewayConfig {
 
   /** Where a port is bound, if one can connect to it. */
   tcpPort(id: ItemId): { readonly address: string; readonly port: number } | undefined {
-    const port = this.#model.get("port", id);
-    return port?.transport === "tcp" ? this.#options.bind(port) : undefined;
+    return this.#ports.tcpPort(id);
   }
 
   close(): void {
@@ -248,7 +267,7 @@ export class GatewayConfig {
     for (const [port, patterns] of dirty.scopes) {
       for (const pattern of patterns) this.#compileScope(port, pattern);
     }
-    for (const port of dirty.ports) this.#compilePort(port);
+    for (const port of dirty.ports) this.#ports.compile(port);
     for (const id of new Set([...dirty.backends, ...this.#uses.takeChanged()])) this.#backends.compile(id);
     if (this.#tableChanged) this.#compileTable();
   }
@@ -295,34 +314,6 @@ export class GatewayConfig {
     this.#containment.forget(name);
     this.status.scopeRemoved(name);
     if (this.#table.delete(name)) this.#tableChanged = true;
-  }
-
-  #compilePort(id: ItemId): void {
-    const port = this.#model.get("port", id);
-    if (port === undefined) {
-      this.#uses.set({ port: id }, new Map(), new Set());
-      this.#dropOwn(id);
-      this.store.delete("listener", id);
-      return;
-    }
-    if (!(port.port > 0 && port.port < 65_536)) {
-      this.store.delete("listener", id);
-      this.status.portImpossible(id, `port ${port.port} is not a port`);
-      return;
-    }
-    const compiled = compilePort(this.#model, port, { ...this.#options, isUsable: this.#isUsable });
-    const clusters = new Map(
-      [...compiled.clusters].map(([name, backend]) => [name, { backend, variant: "plain" as const }]),
-    );
-    this.#uses.set({ port: id }, clusters, compiled.backends);
-    for (const each of compiled.own) this.store.set(each);
-    if (compiled.own.length === 0) this.#dropOwn(id);
-    if (this.store.set(compiled.resource)) this.status.portChanged(id);
-  }
-
-  #dropOwn(port: ItemId): void {
-    this.store.delete("cluster", `${port}#udp`);
-    this.store.delete("endpoints", `${port}#udp`);
   }
 
   /**

@@ -42,6 +42,7 @@ export interface ProgrammingStatusOptions {
   readonly usersOf: (certificate: ItemId) => Iterable<ItemId>;
   readonly refusedRules: (host: ItemId) => Iterable<Offender>;
   readonly isRefusedBackend: (id: ItemId) => boolean;
+  readonly isRefusedListener: (id: ItemId) => boolean;
 }
 
 export class ProgrammingStatus {
@@ -188,6 +189,10 @@ export class ProgrammingStatus {
     this.#portTouched(port);
   }
 
+  listenerChanged(id: ItemId): void {
+    this.#reports.change(id);
+  }
+
   hostChanged(id: ItemId): void {
     if (this.#options.refusedRules(id)[Symbol.iterator]().next().done !== true) this.#blemished.add(id);
     if (this.#blemished.has(id)) this.#reports.change(id);
@@ -292,6 +297,7 @@ export class ProgrammingStatus {
     if (verdicts === undefined || verdicts.size === 0) return undefined;
     const portProblem = problemOf(verdicts);
     if (portProblem !== undefined) return reportFor(id, "PortUnavailable", portProblem);
+    if (this.#options.isRefusedListener(id)) return reportFor(id, "Refused", LISTENER_CLOSED);
     if (tls?.mode === "Terminate") {
       const problems = tls.certificates.map((certificate) => this.#certificates.known(certificate));
       if (
@@ -328,6 +334,7 @@ export class ProgrammingStatus {
 }
 
 const LISTENER_REFUSED = "the data plane refuses the configuration of a hostname of the listener";
+const LISTENER_CLOSED = "the data plane refuses the listener: connections to it are closed";
 const HOST_REFUSED = "the data plane refuses rules of the hostname";
 const BACKEND_REFUSED = "the data plane refuses the configuration of the backend";
 /** Told of one host; a status has room for few. */

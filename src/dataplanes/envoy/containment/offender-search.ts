@@ -12,6 +12,7 @@
 
 import type { ItemId } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
+import { Budget, bisect } from "./bisection.ts";
 import { answering500, partsOf } from "./rule-parts.ts";
 
 /** One rule of one host. */
@@ -44,7 +45,7 @@ export const TRIES_PER_NAMESPACE = 128;
  */
 export function* findOffenders(suspects: readonly Suspect[]): Search<readonly Offender[]> {
   const groups = Map.groupBy(suspects, ({ rule }) => rule.origin.namespace);
-  const refused = yield* refusedOf([...groups.values()], (some) => some.flat());
+  const refused = yield* bisect([...groups.values()], (some) => some.flat());
   const offenders: Offender[] = [];
   for (const group of refused) for (const found of yield* offendersOf(group)) offenders.push(found);
   return offenders;
@@ -55,7 +56,7 @@ function* offendersOf(group: readonly Suspect[]): Search<readonly Offender[]> {
   const budget = new Budget(TRIES_PER_NAMESPACE);
   const offenders: Offender[] = [];
   const unexamined: Suspect[] = [];
-  for (const suspect of yield* refusedOf(group, (some) => some, budget)) {
+  for (const suspect of yield* bisect(group, (some) => some, budget)) {
     const found = yield* diagnose(suspect, budget);
     if (found === "unexamined") unexamined.push(suspect);
     else if (found !== undefined) offenders.push(found);
@@ -63,42 +64,6 @@ function* offendersOf(group: readonly Suspect[]): Search<readonly Offender[]> {
   if (unexamined.length === 0) return offenders;
   const treatment = (yield unexamined.map(with500)) ? "500" : "omitted";
   return [...offenders, ...unexamined.map((suspect) => ({ suspect, treatment }) as const)];
-}
-
-class Budget {
-  #left: number;
-
-  constructor(tries: number) {
-    this.#left = tries;
-  }
-
-  spend(): boolean {
-    return this.#left-- > 0;
-  }
-}
-
-/** Those of `all`, which are refused together, that are refused on their own. */
-function* refusedOf<T>(
-  all: readonly T[],
-  suspectsOf: (some: readonly T[]) => readonly Suspect[],
-  budget?: Budget,
-): Search<readonly T[]> {
-  if (all.length <= 1) return all;
-  const middle = all.length >> 1;
-  const refused: T[] = [];
-  let allGoodSoFar = true;
-  for (const [at, half] of [all.slice(0, middle), all.slice(middle)].entries()) {
-    if (budget !== undefined && !budget.spend()) {
-      refused.push(...half);
-      continue;
-    }
-    // If the first half is good, it is the second one's fault.
-    const isGood: boolean = at === 1 && allGoodSoFar ? false : yield suspectsOf(half);
-    if (isGood) continue;
-    allGoodSoFar = false;
-    for (const each of yield* refusedOf(half, suspectsOf, budget)) refused.push(each);
-  }
-  return refused;
 }
 
 /** What to do with a rule; undefined: it is not refused alone. */
