@@ -221,6 +221,7 @@ describe("what Envoy refuses", () => {
     await envoy.settle();
     await apply(plane, serving([good("one", "/last")]));
     expect(await statusOf(plane, "/last")).toBe(200);
+    expect(plane.report("shared")).toEqual({ id: "shared", state: "programmed" });
   });
 
   test("a cluster: its routes answer 500 until it changes, and only then is it tried again", async () => {

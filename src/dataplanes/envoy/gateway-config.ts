@@ -80,6 +80,7 @@ export class GatewayConfig {
       withdraw: (name) => this.store.delete("scope", name),
       onLearned: (scope) => this.#containmentChanged(scope),
       onInexplicable: (scope, replica) => this.status.scopeRefused(replica, scope),
+      versionOf: (scope) => this.store.get("scope", scope)?.version,
     });
     this.status = new ProgrammingStatus({
       model: this.#model,
@@ -157,7 +158,7 @@ export class GatewayConfig {
         const scope = this.#scopeOf.get(name);
         const port = scope && this.#model.get("port", scope.port);
         const hosts = scope && port && hostsOfScope(this.#model, port, scope.pattern);
-        if (hosts !== undefined) this.#containment.refused(name, replica, hosts);
+        if (hosts !== undefined) this.#containment.refused(name, { replica, version }, hosts);
         return;
       }
       case "cluster":

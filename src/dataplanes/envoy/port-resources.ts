@@ -36,7 +36,9 @@ export class PortResources {
         options.onUses();
         for (const id of listeners) status.listenerChanged(id);
       },
-      onInexplicable: (port, replica) => status.portRefused(replica, port, ""),
+      onInexplicable: (port, { replica, version }) => {
+        if (store.get("listener", port)?.version === version) status.portRefused(replica, port, "");
+      },
     });
   }
 

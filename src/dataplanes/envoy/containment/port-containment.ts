@@ -9,6 +9,7 @@ import type { Answer } from "../ads/ads-stream.ts";
 import type { Resource } from "../ads/resource.ts";
 import type { RefusedTreatment } from "../compile/port-listener.ts";
 import { bisect } from "./bisection.ts";
+import type { Refusal } from "./scope-containment.ts";
 
 export interface PortContainmentOptions {
   /** A probe of some listeners of a port; undefined: there is none for this port. */
@@ -18,7 +19,7 @@ export interface PortContainmentOptions {
   /** What is known of the port's listeners has changed. */
   readonly onLearned: (port: ItemId, listeners: readonly ItemId[]) => void;
   /** Envoy refuses the port, and none of its listeners alone. */
-  readonly onInexplicable: (port: ItemId, replica: string) => void;
+  readonly onInexplicable: (port: ItemId, refusal: Refusal) => void;
 }
 
 export interface Trial {
@@ -42,7 +43,7 @@ interface Refused {
 }
 
 interface Search {
-  readonly replica: string;
+  readonly refusal: Refusal;
   readonly steps: ReturnType<typeof findRefused>;
   readonly contents: ReadonlyMap<ItemId, string>;
   readonly answers: Map<string, boolean>;
@@ -78,20 +79,15 @@ export class PortContainment {
   }
 
   /** Envoy refuses a version of a port. Returns whether it is being looked into. */
-  refused(
-    port: ItemId,
-    refusal: { readonly replica: string; readonly version: string },
-    all: Iterable<PortListener>,
-  ): boolean {
+  refused(port: ItemId, refusal: Refusal, all: Iterable<PortListener>): boolean {
     if (this.#searches.has(port)) return true;
     if (this.#inexplicable.get(port) === refusal.version) return false;
     const known = this.#refused.get(port);
     const contents = contentsOf(all);
     const suspects = [...contents.keys()].filter((id) => known?.has(id) !== true);
-    const { replica, version } = refusal;
-    this.#inexplicable.set(port, version);
+    this.#inexplicable.set(port, refusal.version);
     if (suspects.length === 0) return false;
-    const search = { replica, steps: findRefused(suspects), contents, answers: new Map(), version: "" };
+    const search = { refusal, steps: findRefused(suspects), contents, answers: new Map(), version: "" };
     this.#searches.set(port, search);
     return this.#advance(port, search);
   }
@@ -102,14 +98,14 @@ export class PortContainment {
 
   answered(port: ItemId, replica: string, { version, problem }: Answer): void {
     const search = this.#searches.get(port);
-    if (search === undefined || search.version !== version || search.replica !== replica) return;
+    if (search === undefined || search.version !== version || search.refusal.replica !== replica) return;
     search.answers.set(version, problem === undefined);
     this.#advance(port, search, problem === undefined);
   }
 
   replicaLeft(replica: string): void {
     for (const [port, search] of this.#searches) {
-      if (search.replica !== replica) continue;
+      if (search.refusal.replica !== replica) continue;
       this.#inexplicable.delete(port);
       this.#end(port);
     }
@@ -137,12 +133,12 @@ export class PortContainment {
 
   #finish(
     port: ItemId,
-    { replica, contents }: Search,
+    { refusal, contents }: Search,
     found: ReadonlyMap<ItemId, RefusedTreatment>,
   ): boolean {
     this.#end(port);
     if (found.size === 0) {
-      this.#options.onInexplicable(port, replica);
+      this.#options.onInexplicable(port, refusal);
       return false;
     }
     const refused = this.#refused.get(port) ?? new Map<ItemId, Refused>();

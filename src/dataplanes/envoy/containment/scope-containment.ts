@@ -25,6 +25,14 @@ export interface ContainmentOptions {
   readonly onLearned: (scope: string) => void;
   /** Envoy refuses the scope, and none of its rules alone. */
   readonly onInexplicable: (scope: string, replica: string) => void;
+  /** Of the scope as it is sent now. */
+  readonly versionOf: (scope: string) => string | undefined;
+}
+
+/** One Envoy's NACK of one version of a scope. */
+export interface Refusal {
+  readonly replica: string;
+  readonly version: string;
 }
 
 /**
@@ -36,8 +44,8 @@ const HOLD_MS = 250;
 const PROBE = "probe ";
 
 interface Search {
-  /** Whose answers count; undefined: whoever's come first. */
-  readonly replica: string | undefined;
+  /** What it is to explain, by whose answers; undefined: whoever's come first. */
+  readonly refusal: Refusal | undefined;
   readonly suspects: readonly Suspect[];
   readonly steps: ReturnType<typeof findOffenders>;
   readonly answers: Map<string, boolean>;
@@ -47,8 +55,8 @@ interface Search {
 interface Contained {
   readonly incident: Incident;
   search?: Search;
-  /** Who has refused the scope while a search was under way. */
-  refusedBy?: string;
+  /** Of a newer version of the scope, while a search was under way. */
+  next?: Refusal;
   /** Since when a change of the scope has been waiting. */
   hold?: NodeJS.Timeout;
   isOverdue: boolean;
@@ -93,13 +101,13 @@ export class ScopeContainment {
   }
 
   /** Envoy refuses the current version of a scope, which consists of these hosts. */
-  refused(scope: string, replica: string, hosts: readonly HostItem[]): void {
+  refused(scope: string, refusal: Refusal, hosts: readonly HostItem[]): void {
     const known = this.#scopes.get(scope);
     const contained = known ?? { incident: new Incident(), isOverdue: false };
     this.#scopes.set(scope, contained);
     contained.incident.take(rulesOf(hosts));
     if (contained.search !== undefined) {
-      contained.refusedBy = replica;
+      contained.next = refusal;
       return;
     }
     // A wildcard's rules stand in many scopes: what one of them has found is true of all.
@@ -108,8 +116,8 @@ export class ScopeContainment {
       return;
     }
     const { suspects } = contained.incident;
-    if (suspects.length > 0) this.#begin(scope, contained, suspects, replica);
-    else this.#options.onInexplicable(scope, replica);
+    if (suspects.length > 0) this.#begin(scope, contained, suspects, refusal);
+    else this.#options.onInexplicable(scope, refusal.replica);
   }
 
   /** An Envoy's answer to a probe; undefined where the name is no probe's. */
@@ -121,7 +129,7 @@ export class ScopeContainment {
     const contained = this.#scopes.get(scope);
     const search = contained?.search;
     if (contained === undefined || search === undefined || search.version !== version) return;
-    if (search.replica !== undefined && search.replica !== replica) return;
+    if (search.refusal !== undefined && search.refusal.replica !== replica) return;
     search.answers.set(version, problem === undefined);
     this.#advance(scope, contained, search, problem === undefined);
   }
@@ -129,7 +137,7 @@ export class ScopeContainment {
   /** Whatever this Envoy was asked, it will not answer. */
   replicaLeft(replica: string): void {
     for (const [scope, contained] of this.#scopes) {
-      if (contained.search?.replica !== replica) continue;
+      if (contained.search?.refusal?.replica !== replica) continue;
       this.#end(scope, contained);
       this.#options.onLearned(scope);
     }
@@ -156,9 +164,9 @@ export class ScopeContainment {
     for (const { hold } of this.#scopes.values()) clearTimeout(hold);
   }
 
-  #begin(scope: string, contained: Contained, suspects: readonly Suspect[], replica?: string): void {
+  #begin(scope: string, contained: Contained, suspects: readonly Suspect[], refusal?: Refusal): void {
     const steps = findOffenders(suspects);
-    const search: Search = { replica, suspects, steps, answers: new Map(), version: "" };
+    const search: Search = { refusal, suspects, steps, answers: new Map(), version: "" };
     contained.search = search;
     this.#advance(scope, contained, search);
   }
@@ -184,15 +192,20 @@ export class ScopeContainment {
   }
 
   #finish(scope: string, contained: Contained, search: Search, offenders: readonly Offender[]): void {
-    const { incident, refusedBy } = contained;
+    const { incident, next } = contained;
     this.#end(scope, contained);
     incident.learn(search.suspects, offenders);
-    if (search.replica !== undefined && offenders.length === 0)
-      this.#options.onInexplicable(scope, search.replica);
+    if (search.refusal !== undefined && offenders.length === 0 && this.#isCurrent(scope, search.refusal))
+      this.#options.onInexplicable(scope, search.refusal.replica);
     this.#learned(scope, contained);
-    const again = this.#scopes.get(scope);
-    if (refusedBy === undefined || again === undefined || again.search !== undefined) return;
-    this.#begin(scope, again, again.incident.suspects, refusedBy);
+    if (next === undefined || contained.search !== undefined || !this.#isCurrent(scope, next)) return;
+    // What was found does not explain the newer version.
+    this.#scopes.set(scope, contained);
+    this.#begin(scope, contained, incident.suspects, next);
+  }
+
+  #isCurrent(scope: string, { version }: Refusal): boolean {
+    return this.#options.versionOf(scope) === version;
   }
 
   #learned(scope: string, { incident }: Contained): void {
@@ -207,7 +220,7 @@ export class ScopeContainment {
     clearTimeout(contained.hold);
     contained.isOverdue = false;
     delete contained.hold;
-    delete contained.refusedBy;
+    delete contained.next;
     if (contained.search === undefined) return;
     delete contained.search;
     this.#options.withdraw(`${PROBE}${scope}`);
