@@ -1,7 +1,7 @@
 import type { ItemId, PlanDelta, PlanItem } from "../plan/plan.ts";
 
 /**
- * What every data plane is: plan deltas go in, the fate of items comes out.
+ * What every data plane is: plan deltas go in, the status of items comes out.
  *
  * A data plane never judges tenants' content by throwing: whatever it cannot serve it rejects, item
  * by item, and goes on with the rest.
@@ -16,9 +16,9 @@ export interface DataPlane {
   apply(delta: PlanDelta): void;
 
   /**
-   * Called with every change of an item's fate. A report speaks of the item as it was applied last.
-   * Every upsert of one of the types in `REPORTED_TYPES` is answered by a report, even if the fate
-   * is the same as before.
+   * Called with every change of an item's status. A report speaks of the item as it was applied
+   * last. Every upsert of one of the types in `REPORTED_TYPES` is answered by a report, even if the
+   * status is the same as before; hosts and backends are reported once they were rejected.
    */
   onReport(handler: (reports: readonly ItemReport[]) => void): void;
 
@@ -47,6 +47,19 @@ export interface ItemReport {
   readonly reason?: string;
   /** For people; names nothing but the item's own content. */
   readonly message?: string;
+  /** Only of rejected hosts, on which several routes meet: whose rules are rejected. */
+  readonly rules?: readonly RefusedRule[];
+}
+
+/** A rule of a route that a data plane does not serve as written. */
+export interface RefusedRule {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Index in spec.rules. */
+  readonly rule: number;
+  /** For the route's author; names nothing but the route's own content. */
+  readonly message: string;
 }
 
 export interface CloseOptions {

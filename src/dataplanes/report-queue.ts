@@ -75,5 +75,10 @@ export function reportFor(id: ItemId, reason: string, problem: string | undefine
 }
 
 function sameReport(a: ItemReport, b: ItemReport): boolean {
-  return a.state === b.state && a.reason === b.reason && a.message === b.message;
+  return (
+    a.state === b.state &&
+    a.reason === b.reason &&
+    a.message === b.message &&
+    JSON.stringify(a.rules) === JSON.stringify(b.rules)
+  );
 }

@@ -81,6 +81,9 @@ export function targetKey(service: Key, section: string | undefined): string {
   return `${service}|${section ?? ""}`;
 }
 
+/** As the API has it (PreciseHostname); whatever the installed version of it lets through. */
+const HOSTNAME = /^[-0-9A-Za-z._]{1,253}$/;
+
 interface Authorities {
   readonly tls?: BackendTls;
   readonly refused?: string;
@@ -94,6 +97,10 @@ function resolveAuthorities(
   certificates: Certificates,
 ): Authorities {
   const { validation } = policy.spec;
+  if (!HOSTNAME.test(validation.hostname)) {
+    const message = "validation.hostname is not a hostname";
+    return { refused: message, accepted: { reason: "Invalid", message } };
+  }
   const namespace = policy.metadata.namespace ?? "";
   const subjectAltNames = (validation.subjectAltNames ?? []).map(({ type, hostname, uri }) => ({
     type,

@@ -35,6 +35,7 @@ import { derivePlan } from "./plan-items.ts";
 import { derivePortAssignments } from "./ports.ts";
 import { deriveServiceEndpoints } from "./refused-endpoints.ts";
 import { deriveRouteAttachments, type RouteAttachment } from "./route-attachment.ts";
+import { deriveRouteRefusals } from "./route-refusals.ts";
 import { deriveClassVerdicts, derivePolicyVerdicts, deriveRouteVerdicts } from "./route-verdicts.ts";
 import type { EngineSettings } from "./settings.ts";
 import type { ObjectVerdict } from "./verdicts.ts";
@@ -108,11 +109,12 @@ export class Engine {
       policies,
       endpoints,
     });
+    const refusals = deriveRouteRefusals(graph, inputs, plan.backendUses);
     const judged = deriveListenerVerdicts(graph, inputs, { merged, compiled }, settings);
     const verdicts = graph.union<ObjectVerdict>("verdicts", [
       deriveClassVerdicts(graph, inputs, settings),
       deriveOwnerVerdicts(graph, { inputs, attachments, merged, judged, states, references }),
-      deriveRouteVerdicts(graph, inputs, routes, compiled),
+      deriveRouteVerdicts(graph, inputs, { routes, compiled, refusals }),
       derivePolicyVerdicts(graph, inputs, policies, plan.backends),
     ]);
     plan.items.onChange(({ key, after }) => this.#planChanges.set(key, after));

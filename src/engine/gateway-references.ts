@@ -7,7 +7,8 @@ import { type Certificates, resolveKeyPair } from "./certificates.ts";
 import type { Finding } from "./findings.ts";
 import type { GatewayState } from "./gateways.ts";
 import type { Grants } from "./grants.ts";
-import type { Inputs } from "./inputs.ts";
+import type { Inputs, ItemReport } from "./inputs.ts";
+import { certificateId } from "./item-ids.ts";
 
 export interface GatewayReferences {
   /** Whether the Gateway has a data plane of its own: a root that nothing keeps from being served. */
@@ -29,7 +30,12 @@ export function deriveGatewayReferences(
     if (gateway === undefined || reference === undefined) return { served };
     const from = { group: GATEWAY_GROUP, kind: "Gateway", namespace: gateway.metadata.namespace ?? "" };
     const result = resolveKeyPair(reference, from, lookup, resolvers);
-    if ("value" in result) return { served, clientCertificate: result.value };
+    if ("value" in result) {
+      // The plan goes on having it: without it nobody would know whether it is still refused.
+      const report = lookup.get(inputs.reports, certificateId(key, result.value));
+      const unresolved = report?.state === "rejected" ? { unresolved: refusedByDataPlane(report) } : {};
+      return { served, clientCertificate: result.value, ...unresolved };
+    }
     const { reason, message } = result.finding;
     const own = reason === "RefNotPermitted" ? reason : "InvalidClientCertificateRef";
     return {
@@ -37,4 +43,11 @@ export function deriveGatewayReferences(
       unresolved: { reason: own, message: `spec.tls.backend.clientCertificateRef: ${message}` },
     };
   });
+}
+
+function refusedByDataPlane({ message = "the data plane refuses the certificate" }: ItemReport): Finding {
+  return {
+    reason: "InvalidClientCertificateRef",
+    message: `spec.tls.backend.clientCertificateRef: ${message}`,
+  };
 }

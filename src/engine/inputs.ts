@@ -17,6 +17,18 @@ export interface ItemReport {
   readonly state: "programmed" | "rejected" | "pending";
   readonly reason?: string;
   readonly message?: string;
+  /** Of a rejected host: whose rules are rejected. */
+  readonly rules?: readonly RefusedRule[];
+}
+
+/** A rule of a route that a data plane does not serve as written. */
+export interface RefusedRule {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Index in spec.rules. */
+  readonly rule: number;
+  readonly message: string;
 }
 
 /** What is known of the infrastructure that serves a Gateway: its addresses, or why it has none. */

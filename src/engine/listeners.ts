@@ -8,6 +8,7 @@ import { GATEWAY_GROUP } from "../api/resource.ts";
 import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Lookup } from "../graph/lookup.ts";
+import { isPattern } from "../plan/hostname.ts";
 import type { ListenerProtocol, PortProtocol, Transport } from "../plan/plan.ts";
 import type { Attachment } from "./attachment.ts";
 import { type Certificates, resolveKeyPair } from "./certificates.ts";
@@ -127,6 +128,7 @@ function evaluate(
   const key = listenerKey(owner.key, spec.name);
   const protocol = supportedProtocol(spec, features);
   const port = spec.port || (lookup.get(sources.assignments, gateway)?.[key] ?? 0);
+  const hostname = hasHostname(protocol) ? (spec.hostname ?? "").toLowerCase() : "";
   const kinds = supportedKinds(spec, protocol, features);
   const tls = evaluateTls(at, protocol, lookup, sources);
   const options = readTlsOptions(spec.tls?.options);
@@ -134,6 +136,7 @@ function evaluate(
   const refused =
     protocolProblem(spec, protocol, features) ??
     (port === 0 ? NO_PORT_LEFT : undefined) ??
+    (hostname === "" || isPattern(hostname) ? undefined : NO_HOSTNAME) ??
     (isReserved(port) ? reservedPort(port) : undefined) ??
     ("problem" in options ? { reason: "UnsupportedValue", message: options.problem } : undefined) ??
     clients.refused ??
@@ -147,7 +150,7 @@ function evaluate(
     rank: listenerRank(owner.rank, place),
     spec,
     port,
-    hostname: hasHostname(protocol) ? (spec.hostname ?? "").toLowerCase() : "",
+    hostname,
     protocol,
     supportedKinds: kinds.supported,
     ...(refused === undefined ? {} : { refused }),
@@ -158,6 +161,8 @@ function evaluate(
 }
 
 const NO_OPTIONS: TlsOptions = {};
+
+const NO_HOSTNAME: Finding = { reason: "UnsupportedValue", message: "hostname is no hostname" };
 
 const NO_PORT_LEFT: Finding = {
   reason: "PortUnavailable",

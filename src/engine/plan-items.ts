@@ -5,6 +5,7 @@
 import type { Key } from "../api/key.ts";
 import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
+import type { Index } from "../graph/index-collection.ts";
 import type { Entries } from "../graph/sorted-entries.ts";
 import type { BackendItem } from "../plan/backend.ts";
 import type { CertificateItem } from "../plan/certificate.ts";
@@ -39,6 +40,8 @@ export interface PlanSources {
 export interface Plan {
   readonly items: Source<PlanItem>;
   readonly backends: Source<BackendItem>;
+  /** Which routes use a backend, by its id; keys begin with the route's. */
+  readonly backendUses: Index<BackendUse>;
 }
 
 export function derivePlan(graph: Graph, sources: PlanSources): Plan {
@@ -49,7 +52,7 @@ export function derivePlan(graph: Graph, sources: PlanSources): Plan {
   const ports = derivePortItems(graph, serving, sources);
   const listeners = deriveListenerItems(graph, serving);
   const hosts = deriveHostItems(graph, serving, sources);
-  const backends = deriveBackendItems(graph, sources);
+  const { backends, backendUses } = deriveBackendItems(graph, sources);
   const certificates = deriveCertificateItems(graph, serving, gateways, sources);
   const items = graph.union<PlanItem>("plan items", [
     gateways,
@@ -59,7 +62,7 @@ export function derivePlan(graph: Graph, sources: PlanSources): Plan {
     backends,
     certificates,
   ]);
-  return { items, backends };
+  return { items, backends, backendUses };
 }
 
 function byId<T extends PlanItem>(item: T): readonly (readonly [string, T])[] {
@@ -205,7 +208,7 @@ function deriveHostItems(
 function deriveBackendItems(
   graph: Graph,
   { inputs, compiled, policies, endpoints }: PlanSources,
-): Source<BackendItem> {
+): Pick<Plan, "backends" | "backendUses"> {
   const uses = graph.expand<CompiledRoute, BackendUse>(
     "backend uses",
     compiled,
@@ -214,10 +217,10 @@ function deriveBackendItems(
         ? []
         : targets.map((target, place) => [`${key}|${place}`, { gateway, target }] as const),
   );
-  const byBackend = graph.index("uses by backend", uses, (_key, { gateway, target }) => [
+  const backendUses = graph.index("uses by backend", uses, (_key, { gateway, target }) => [
     { at: backendId(gateway, target) },
   ]);
-  return deriveBackends(graph, inputs, byBackend, { policies, endpoints });
+  return { backends: deriveBackends(graph, inputs, backendUses, { policies, endpoints }), backendUses };
 }
 
 function deriveCertificateItems(

@@ -12,7 +12,7 @@ import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Index } from "../graph/index-collection.ts";
 import type { Lookup } from "../graph/lookup.ts";
-import { intersectPatterns } from "../plan/hostname.ts";
+import { intersectPatterns, isPattern } from "../plan/hostname.ts";
 import type { Attachment } from "./attachment.ts";
 import type { Finding } from "./findings.ts";
 import type { Inputs } from "./inputs.ts";
@@ -168,6 +168,7 @@ function bind(listener: EvaluatedListener, route: Route): Binding | undefined {
   const wanted = asked.length === 0 ? [""] : asked;
   const hostnames = wanted.flatMap((hostname): BoundHostname[] => {
     const own = hostname.toLowerCase();
+    if (own !== "" && !isPattern(own)) return [];
     const pattern = intersectPatterns(listener.hostname, own);
     return pattern === undefined ? [] : [{ pattern, asked: own }];
   });

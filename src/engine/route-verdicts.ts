@@ -5,6 +5,7 @@ import type { ParentReference } from "../api/references.ts";
 import { GATEWAY_GROUP } from "../api/resource.ts";
 import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
+import type { Index } from "../graph/index-collection.ts";
 import type { BackendItem } from "../plan/backend.ts";
 import { type BackendPolicies, type EvaluatedPolicy, isOverruled } from "./backend-policies.ts";
 import { anyCompiled, type CompiledRoute, isWhollyDropped } from "./compiled-routes.ts";
@@ -12,23 +13,29 @@ import { type Finding, fails, holds, type Verdict } from "./findings.ts";
 import { isOurs, parametersProblem } from "./gateways.ts";
 import type { Inputs } from "./inputs.ts";
 import type { ParentOutcome, RouteAttachment } from "./route-attachment.ts";
+import { ROUTE_PROGRAMMED, type RouteRefusal, refusalAt } from "./route-refusals.ts";
 import type { EngineSettings } from "./settings.ts";
 import type { ClassVerdict, PolicyVerdict, RouteVerdict } from "./verdicts.ts";
 
 export function deriveRouteVerdicts(
   graph: Graph,
   inputs: Inputs,
-  routes: Source<RouteAttachment>,
-  compiled: Source<CompiledRoute>,
+  sources: {
+    readonly routes: Source<RouteAttachment>;
+    readonly compiled: Source<CompiledRoute>;
+    readonly refusals: Index<RouteRefusal>;
+  },
 ): Source<RouteVerdict> {
+  const { routes, compiled, refusals } = sources;
   return graph.derive<RouteAttachment, RouteVerdict>("route verdicts", routes, (key, attachment, lookup) => {
     const rules = anyCompiled(key, attachment, lookup, compiled);
+    const refused = lookup.all(refusals, key);
     return {
       type: "route",
       generation: lookup.get(inputs.routes, key)?.metadata.generation ?? 0,
       parents: attachment.parents.map((parent) => ({
         parentRef: parent.ref,
-        conditions: judgeParent(parent, rules),
+        conditions: withRefusal(judgeParent(parent, rules), parent, refused),
       })),
     };
   });
@@ -52,6 +59,16 @@ function judgeParent({ refused }: ParentOutcome, compiled: CompiledRoute | undef
   return [ACCEPTED, resolved, holds("PartiallyInvalid", first.finding.reason, message)];
 }
 
+/** What the data plane refuses of it comes last, and most routes have no such thing. */
+function withRefusal(
+  conditions: readonly Verdict[],
+  parent: ParentOutcome,
+  refused: readonly RouteRefusal[],
+): readonly Verdict[] {
+  const refusal = refused.length === 0 ? undefined : refusalAt(parent, refused);
+  return refusal === undefined ? conditions : [...conditions, refusal];
+}
+
 /** Policy statuses hold at most this many ancestors (PolicyStatus.ancestors). */
 const MAX_ANCESTORS = 16;
 
@@ -69,9 +86,14 @@ export function derivePolicyVerdicts(
     policies.evaluated,
     (key, policy, lookup) => {
       const gateways = new Set<string>();
+      const refusing = new Set<string>();
       for (const target of policy.targets) {
         const service = target.slice(0, target.lastIndexOf("|"));
-        for (const { value } of lookup.get(byService, service) ?? []) gateways.add(value.gateway);
+        for (const { value } of lookup.get(byService, service) ?? []) {
+          gateways.add(value.gateway);
+          const isRefused = lookup.get(inputs.reports, value.id)?.state === "rejected";
+          if (isRefused && value.tls !== undefined) refusing.add(value.gateway);
+        }
       }
       if (gateways.size === 0) return undefined;
       const overruled =
@@ -84,12 +106,20 @@ export function derivePolicyVerdicts(
         ancestors: [...gateways]
           .sort()
           .slice(0, MAX_ANCESTORS)
-          .map((gateway) => ({ ancestorRef: gatewayRef(gateway), conditions })),
+          .map((gateway) => ({
+            ancestorRef: gatewayRef(gateway),
+            conditions: refusing.has(gateway) ? [...conditions, POLICY_REFUSED] : conditions,
+          })),
       };
     },
   );
 }
 
+const POLICY_REFUSED: Verdict = fails(ROUTE_PROGRAMMED, {
+  reason: "Refused",
+  message:
+    "the data plane refuses the configuration of a backend of the policy: requests for it are answered with 500",
+});
 const OVERRULED: Finding = { reason: "Conflicted", message: "an older BackendTLSPolicy has the same target" };
 
 function judgePolicy(policy: EvaluatedPolicy, overruled: boolean): readonly Verdict[] {

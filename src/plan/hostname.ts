@@ -1,18 +1,33 @@
 /**
- * Hostname patterns of listeners and hosts (seed 002, "Listeners that are distinct only by Hostname"):
+ * Hostname patterns of listeners and hosts (seed 002, "Listeners that are distinct only by
+ * Hostname"):
  *
  * - `foo.example.com` matches that name alone;
- * - `*.example.com` matches any number of labels, at least one, to the left of `.example.com`, so never `example.com` itself;
+ * - `*.example.com` matches any number of labels, at least one, to the left of `.example.com`, so
+ *   never `example.com` itself;
  * - the empty pattern matches every name, also no name at all.
  *
- * Exact comes before wildcard and wildcard before empty; between wildcards, more dots to the right of the `*` come first.
- * Two patterns are either disjoint or one covers the other: that is why an intersection is always one of the two.
+ * Exact comes before wildcard and wildcard before empty; between wildcards, more dots to the right
+ * of the `*` come first. Two patterns are either disjoint or one covers the other: that is why an
+ * intersection is always one of the two.
  *
  * Patterns and names are in lower case, names without a trailing dot.
  */
 
 export function isWildcard(pattern: string): boolean {
   return pattern.startsWith("*.");
+}
+
+const LABEL = "[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?";
+const PATTERN = new RegExp(`^(\\*\\.)?${LABEL}(\\.${LABEL})*$`);
+const LONGEST = 253;
+
+/**
+ * Whether a text that is not empty is a pattern at all. The API's schemas see to it; a data plane
+ * would refuse a whole port for one that is none.
+ */
+export function isPattern(text: string): boolean {
+  return text.length <= LONGEST && PATTERN.test(text);
 }
 
 export function matchesName(pattern: string, name: string): boolean {
@@ -39,7 +54,10 @@ export function intersectPatterns(a: string, b: string): string | undefined {
   return coversPattern(b, a) ? a : undefined;
 }
 
-/** Negative when `a` comes before `b`. Patterns that match one and the same name never compare equal unless they are equal. */
+/**
+ * Negative when `a` comes before `b`. Patterns that match one and the same name never compare equal
+ * unless they are equal.
+ */
 export function compareSpecificity(a: string, b: string): number {
   return specificityOf(b) - specificityOf(a);
 }

@@ -1,4 +1,5 @@
 import { type Key, keyFor } from "../api/key.ts";
+import type { ParentReference } from "../api/references.ts";
 import { ROUTE_KINDS } from "../api/resource.ts";
 import type { Route } from "../api/routes.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -6,10 +7,15 @@ import { backendId } from "../engine/item-ids.ts";
 import type { ParentOutcome } from "../engine/route-attachment.ts";
 import type { RouteVerdict } from "../engine/verdicts.ts";
 import type { StateSources } from "./build-state.ts";
+import { heldRefusalAt } from "./held-refusal.ts";
 import { type BackendView, type RouteView, refOf, type StrayRoute } from "./merged-state.ts";
 
 /** Routes by the key of each listener that they are attached to. */
-export function indexRoutes({ engine, resources }: StateSources): ReadonlyMap<string, readonly RouteView[]> {
+export function indexRoutes({
+  engine,
+  resources,
+  isLive,
+}: StateSources): ReadonlyMap<string, readonly RouteView[]> {
   const endpoints = endpointCounts(engine);
   const found = new Map<string, RouteView[]>();
   for (const { route: key, parents } of engine.routeAttachments()) {
@@ -20,7 +26,10 @@ export function indexRoutes({ engine, resources }: StateSources): ReadonlyMap<st
         ...refOf(key),
         hostnames,
         rules: route.spec.rules?.length ?? 0,
-        problems: problemsAt(routeVerdict(engine, key), parent),
+        problems: [
+          ...problemsAt(routeVerdict(engine, key), parent),
+          ...(isLive === true ? heldAt(route, parents[parent]?.ref) : []),
+        ],
         backends: backendsOf(route, gateway, endpoints),
       };
       const present = found.get(listener);
@@ -58,6 +67,11 @@ function problemsAt(verdict: RouteVerdict | undefined, parent: number): RouteVie
   return (verdict?.parents[parent]?.conditions ?? [])
     .filter(({ type, status }) => (type === "PartiallyInvalid" ? status === "True" : status === "False"))
     .map(({ reason, message }) => ({ reason, message }));
+}
+
+function heldAt(route: Route, ref: ParentReference | undefined): RouteView["problems"] {
+  const held = ref && heldRefusalAt(route, ref);
+  return held === undefined ? [] : [{ reason: held.reason, message: held.message }];
 }
 
 /** Ready endpoints by the id of the backend. */

@@ -10,6 +10,8 @@ import { type GatewayView, type MergedState, type ObjectRef, type OwnerView, ref
 export interface StateSources {
   readonly engine: Engine;
   readonly resources: ReadonlyMap<Key, Resource>;
+  /** Their statuses are those that a cluster holds: they say what nobody can compute. */
+  readonly isLive?: boolean;
 }
 
 /** Costs what exists: for people who look, not for every change. */

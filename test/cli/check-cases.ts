@@ -269,6 +269,22 @@ export const CASES: readonly CheckCase[] = [
     at: "{matches: [{path: {type: RegularExpression",
   },
   {
+    rule: "rule-refused",
+    text: `${GATEWAY}
+${set("team-a", { hostname: "a.example.com" })}
+${route("team-a", { name: "other", rules: "[{matches: [{path: {value: /x}}], filters: [{type: RequestRedirect, requestRedirect: {scheme: https}}]}]" }).replace(/---\s*$/, "")}
+status:
+  parents:
+  - controllerName: mergeway.dev/controller
+    parentRef: {group: gateway.networking.k8s.io, kind: ListenerSet, name: own}
+    conditions:
+    - {type: mergeway.dev/Programmed, status: "False", reason: Refused, message: "the data plane refuses rules[0].retry: requests that the rule matches are answered with 500", lastTransitionTime: "2026-06-01T00:00:00Z"}
+`,
+    owner: "HTTPRoute team-a/other",
+    message: /Refused: the data plane refuses rules\[0\]\.retry/,
+    at: "{matches: [{path: {value: /x}}]",
+  },
+  {
     rule: "route-reference",
     text:
       GATEWAY +

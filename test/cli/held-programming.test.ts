@@ -29,6 +29,56 @@ function shown(programmed: object | undefined, isLive = true): { tree: string; t
   return { tree: statusTree(state, PLAIN, noteOf), table: statusTable(state, PLAIN, { noteOf }) };
 }
 
+describe("what a cluster says of a route that the data plane refuses", () => {
+  const refusal =
+    "the data plane refuses rules[0].retry: requests that the rule matches are answered with 500";
+  const objects = (observedGeneration: number): readonly Resource[] =>
+    [
+      {
+        apiVersion: "gateway.networking.k8s.io/v1",
+        kind: "Gateway",
+        metadata: { name: "shared", namespace: "infra" },
+        spec: { gatewayClassName: "mergeway", listeners: [{ name: "web", port: 80, protocol: "HTTP" }] },
+      },
+      {
+        apiVersion: "gateway.networking.k8s.io/v1",
+        kind: "HTTPRoute",
+        metadata: { name: "shop", namespace: "infra", generation: 2 },
+        spec: {
+          parentRefs: [{ group: "gateway.networking.k8s.io", kind: "Gateway", name: "shared" }],
+          rules: [{}],
+        },
+        status: {
+          parents: [
+            {
+              parentRef: { group: "gateway.networking.k8s.io", kind: "Gateway", name: "shared" },
+              controllerName: "mergeway.dev/controller",
+              conditions: [
+                {
+                  type: "mergeway.dev/Programmed",
+                  status: "False",
+                  reason: "Refused",
+                  message: refusal,
+                  observedGeneration,
+                },
+              ],
+            },
+          ],
+        },
+      },
+    ] as unknown as readonly Resource[];
+  const tree = (observedGeneration: number, isLive: boolean): string => {
+    const resources = new Map(objects(observedGeneration).map((each) => [keyOf(each), each]));
+    const engine = new Engine(standaloneSettings({ features: embeddedFeatures, assumeProgrammed: true }));
+    engine.apply([...resources].map(([key, resource]) => ({ key, resource })));
+    return statusTree(buildState({ engine, resources, isLive }), PLAIN, () => undefined);
+  };
+
+  test("is shown beside the route", () => expect(tree(2, true)).toContain(refusal));
+  test("is not shown of an earlier generation", () => expect(tree(1, true)).not.toContain(refusal));
+  test("is not shown where the objects come from files", () => expect(tree(2, false)).not.toContain(refusal));
+});
+
 const ALL = "the data plane serves all that is valid";
 const LAG = `${ALL}; 1 of 2 replicas has not confirmed the newest configuration: shared-b`;
 

@@ -15,6 +15,7 @@ const types = {
   endpoints: "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
   scope: "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration",
   listener: "type.googleapis.com/envoy.config.listener.v3.Listener",
+  extension: "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig",
 } as const;
 
 describe("replicas", () => {
@@ -88,7 +89,7 @@ describe("replicas", () => {
     await expect.poll(() => other.got).toEqual(["81/theirs.example"]);
   });
 
-  test("one that rejects is enough for a rejection, and its word goes with it", async () => {
+  test("one that refuses a scope is enough for a rejection, in words of our own, until it leaves", async () => {
     const { at, reports } = await serve();
     const good = join(at, "known-1", "infra/edge");
     const bad = join(at, "known-2", "infra/edge");
@@ -97,10 +98,61 @@ describe("replicas", () => {
       for (const type of [types.cluster, types.scope, types.listener]) client.ask(type);
       client.ask(types.endpoints, ["apps/b:80"]);
     }
-    await expect.poll(() => reports.get("shop")).toMatchObject({ state: "rejected", message: "no thanks" });
+    await expect
+      .poll(() => reports.get("shop"))
+      .toMatchObject({
+        state: "rejected",
+        message: "the data plane refuses the configuration of a hostname of the listener",
+      });
     await expect.poll(() => reports.get("port-80")).toEqual({ id: "port-80", state: "programmed" });
     bad.session.destroy();
     await expect.poll(() => reports.get("shop")).toEqual({ id: "shop", state: "programmed" });
+  });
+
+  test.each(["cluster", "endpoints"] as const)(
+    "refused %s are reported with their backend, and its scope no longer needs them",
+    async (kind) => {
+      const { at, reports } = await serve();
+      const client = join(at, "known-1", "infra/edge");
+      client.refuses = "apps/b:80";
+      client.refusedType = types[kind];
+      for (const type of [types.cluster, types.scope, types.listener]) client.ask(type);
+      client.ask(types.endpoints, ["apps/b:80"]);
+      const id = "backend:infra/edge:apps/b:80";
+      await expect
+        .poll(() => reports.get(id))
+        .toEqual({
+          id,
+          state: "rejected",
+          reason: "Refused",
+          message: "the data plane refuses the configuration of the backend",
+        });
+      await expect.poll(() => client.got).toContain("80/shop.example");
+      await expect.poll(() => reports.get("shop")).toEqual({ id: "shop", state: "programmed" });
+    },
+  );
+
+  test("a refused table of wildcards is reported with the listeners that wait for it, until it is taken", async () => {
+    const { plane, at, reports } = await serve();
+    const client = join(at, "known-1", "infra/edge");
+    for (const type of [types.cluster, types.scope, types.listener]) client.ask(type);
+    client.ask(types.endpoints, ["apps/b:80"]);
+    client.ask(types.extension, ["mergeway.tenancy"]);
+    await expect.poll(() => reports.get("shop")).toEqual({ id: "shop", state: "programmed" });
+    client.refuses = "mergeway.tenancy";
+    plane.apply({ upserts: [listener("wild", port(80), "*.w.example")], removes: [] });
+    await expect
+      .poll(() => reports.get("wild"))
+      .toEqual({
+        id: "wild",
+        state: "rejected",
+        reason: "Refused",
+        message: "the data plane refuses the configuration of a hostname of the listener",
+      });
+    client.refuses = "";
+    plane.apply({ upserts: [listener("more", port(80), "*.v.example")], removes: [] });
+    for (const id of ["more", "wild"])
+      await expect.poll(() => reports.get(id)).toEqual({ id, state: "programmed" });
   });
 });
 
@@ -110,6 +162,8 @@ class Client {
   readonly got: string[] = [];
   readonly status: Promise<string>;
   refuses = "";
+  /** Of that type only, if it is given. */
+  refusedType = "";
   readonly #stream: ClientHttp2Stream;
   readonly #node: Uint8Array;
   #introduced = false;
@@ -141,7 +195,8 @@ class Client {
   #take(bytes: Uint8Array): void {
     const response = read(bytes);
     const names = response.messages(2).map((resource) => resource.text(3));
-    const refused = names.includes(this.refuses);
+    const isMeant = this.refusedType === "" || response.text(4) === this.refusedType;
+    const refused = isMeant && names.includes(this.refuses);
     if (!refused) this.got.push(...names);
     this.#send(
       text(2, response.text(4)),

@@ -106,6 +106,82 @@ test.each([
   expect(rules).toMatchObject([{ action: { retry: granted } }]);
 });
 
+describe("values that Envoy would refuse, and all rules of their hostname with them", () => {
+  const compiled = (rule: object): readonly string[] =>
+    compileRules(
+      {
+        kind: "HTTPRoute",
+        metadata: { name: "r", namespace: "n" },
+        spec: { rules: [rule] },
+      } as unknown as HttpRoute,
+      {
+        features: new Set(["HTTPRouteRetryCodes", "HTTPRouteRequestMirror", "HTTPRouteCORS"]),
+        resolve: () => ({ finding: { reason: "BackendNotFound", message: "" } }),
+        idOf: () => "",
+      },
+    ).dropped.map(({ finding }) => `${finding.reason}: ${finding.message}`);
+  const path = (type: string, value: string): object => ({ matches: [{ path: { type, value } }] });
+
+  test.each([
+    ["", "is empty"],
+    ["\\p{Emoji}", "has a class that not every data plane knows: \\p{Emoji}"],
+    ["/[\\P{^Garay}]", "has a class that not every data plane knows: \\P{^Garay}"],
+    ["\\x{10FFFF}", "names a character that cannot stand in a request: \\x{10FFFF}"],
+    ["\\777", "names a character that cannot stand in a request: \\777"],
+  ])("the regular expression %j is refused", (value, why) => {
+    const message = `UnsupportedValue: the regular expression for path ${why}`;
+    expect(compiled(path("RegularExpression", value))).toEqual([message]);
+  });
+
+  test.each(["\\p{L}", "\\pN", "[\\P{Greek}]", "\\x{ff}\\377", "\\Q\\p{Emoji}\\E", "\\\\p{1}"])(
+    "the regular expression %j is not",
+    (value) => expect(compiled(path("RegularExpression", value))).toEqual([]),
+  );
+
+  test.each([
+    ["a path with a fragment", path("PathPrefix", "/a#b")],
+    ["a path with a query", path("Exact", "/a?b")],
+    ["a path with an empty element", path("PathPrefix", "/a//b")],
+    ["a path that does not begin with a slash", path("Exact", "a")],
+    ["a header without a name", { matches: [{ headers: [{ type: "Exact", name: "", value: "1" }] }] }],
+    [
+      "a header's name with a line break",
+      { matches: [{ headers: [{ type: "Exact", name: "a\n", value: "1" }] }] },
+    ],
+    [
+      "a query parameter without a value",
+      { matches: [{ queryParams: [{ type: "Exact", name: "a", value: "" }] }] },
+    ],
+    ["a status that no backend answers", { retry: { attempts: 1, codes: [-1] } }],
+    ["a negative number of attempts", { retry: { attempts: -1 } }],
+    [
+      "a port below all",
+      { filters: [{ type: "RequestRedirect", requestRedirect: { statusCode: 302, port: -1 } }] },
+    ],
+    [
+      "a hostname with a line break",
+      { filters: [{ type: "RequestRedirect", requestRedirect: { statusCode: 302, hostname: "a\r\nb" } }] },
+    ],
+    [
+      "a negative fraction",
+      {
+        filters: [
+          {
+            type: "RequestMirror",
+            requestMirror: { backendRef: { name: "s" }, fraction: { numerator: 1, denominator: -1 } },
+          },
+        ],
+      },
+    ],
+    [
+      "an origin with a line break",
+      { filters: [{ type: "CORS", cors: { allowOrigins: ["https://a\r\nb"] } }] },
+    ],
+  ])("%s is refused", (_what, rule) => {
+    expect(compiled(rule)).toEqual([expect.stringMatching(/^UnsupportedValue: /)]);
+  });
+});
+
 test("a time limit of years is the longest that a timer can be set to, and not over at once", () => {
   const features = new Set(["HTTPRouteRequestTimeout", "HTTPRouteBackendTimeout"]);
   const timeouts = { request: "99999h99999h", backendRequest: "99999h" };

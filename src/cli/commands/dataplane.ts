@@ -10,7 +10,7 @@ export const dataplaneCommand: Command = defineCommand({
   about: [
     "What the controller runs in the pods of a Gateway; nobody else needs it. Everything is told by environment variables: MERGEWAY_DATA_PLANE (embedded, envoy or tunnel),",
     "MERGEWAY_CONTROLLER, MERGEWAY_GATEWAY, MERGEWAY_AUTHORITY (PEM), MERGEWAY_TOKEN_FILE, MERGEWAY_STATE_DIR, MERGEWAY_ADMIN_ADDRESS, MERGEWAY_ACCESS_LOG, MERGEWAY_DRAIN_SECONDS,",
-    "MERGEWAY_POD; for embedded and tunnel MERGEWAY_WORKERS; for tunnel MERGEWAY_TUNNEL_PORT and MERGEWAY_CONNECTOR_PORT; for envoy MERGEWAY_ENVOY_DIR, MERGEWAY_READINESS_PORT, MERGEWAY_DRAIN_TOKEN, MERGEWAY_TRACING_ENDPOINT and MERGEWAY_TRACING_SAMPLING.",
+    "MERGEWAY_POD; for embedded and tunnel MERGEWAY_WORKERS; for tunnel MERGEWAY_TUNNEL_PORT and MERGEWAY_CONNECTOR_PORT; for envoy MERGEWAY_ENVOY_DIR, MERGEWAY_READINESS_PORT, MERGEWAY_DRAIN_TOKEN, MERGEWAY_TRACING_ENDPOINT, MERGEWAY_TRACING_SAMPLING and MERGEWAY_DEBUG (logs what Envoy says of refusals, with parts of all tenants' configuration).",
   ].join("\n"),
   arguments: [],
   flags: {},
@@ -63,6 +63,7 @@ async function makePlane(host: Host, log: PodLog): Promise<MadePlane> {
       drainSeconds,
       accessLog: hasAccessLog,
       tracing: tracingOf(host),
+      isDebugged: Boolean(host.env["MERGEWAY_DEBUG"]),
       log,
     });
     return { plane, close: async () => {} };

@@ -150,6 +150,7 @@ async function envoys(
     address: flags.address,
     portOffset: flags["port-offset"],
     graceSeconds: flags.grace,
+    isDebugged: Boolean(host.env["MERGEWAY_DEBUG"]),
   });
 }
 

@@ -12,6 +12,8 @@ export interface EnvoyPlace {
   readonly address: string;
   readonly portOffset: number;
   readonly graceSeconds: number;
+  /** Whether what Envoy says of refusals is logged, with parts of all tenants' configuration. */
+  readonly isDebugged: boolean;
 }
 
 /** Serves with Envoys that this process starts and supervises, one for each Gateway. */
@@ -28,6 +30,9 @@ export function envoyPlane(place: EnvoyPlace): MakePlane {
       },
       onRequestEnd,
       onLog: (line) => logger.warn(`envoy: ${line}`, { event: "envoy" }),
+      ...(place.isDebugged
+        ? { onDebug: (line: string) => logger.info(`envoy: ${line}`, { event: "envoy-debug" }) }
+        : {}),
     }),
     place: `${place.address}, by ${binary}`,
     infrastructureOf: () => fact,

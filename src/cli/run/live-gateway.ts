@@ -148,7 +148,7 @@ export class LiveGateway {
   }
 
   #isPlanned(id: string): boolean {
-    return (["port", "listener", "certificate"] as const).some(
+    return (["port", "listener", "certificate", "host", "backend"] as const).some(
       (type) => this.table.get(type, id) !== undefined,
     );
   }

@@ -21,6 +21,8 @@ export interface EnvoyPodOptions {
   readonly drainSeconds: number;
   readonly accessLog: boolean;
   readonly tracing?: TracingOptions | undefined;
+  /** Whether what Envoy says of refusals is logged, with parts of all tenants' configuration. */
+  readonly isDebugged?: boolean;
   readonly log: (level: "info" | "warn", message: string) => void;
 }
 
@@ -53,6 +55,7 @@ export function envoyPodPlane(options: EnvoyPodOptions): PodPlane {
     accessLog: options.accessLog,
     ...(options.tracing === undefined ? {} : { tracing: options.tracing }),
     onLog: (line) => log("warn", `envoy: ${line}`),
+    ...(options.isDebugged === true ? { onDebug: (line: string) => log("info", `envoy: ${line}`) } : {}),
   });
   const admin = new EnvoyAdmin(adminPath);
   const serving = new ServingReplicas(() => dataPlane.replicas, admin);

@@ -48,6 +48,8 @@ export interface EnvoyOptions {
   /** Called once per request of Envoys that this process supervises. */
   readonly onRequestEnd?: (record: RequestRecord) => void;
   readonly onLog?: (line: string) => void;
+  /** What Envoy says of what it refuses, with parts of all tenants' configuration. */
+  readonly onDebug?: (line: string) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -160,7 +162,7 @@ export class EnvoyDataPlane implements DataPlane {
 
   onReport(handler: (reports: readonly ItemReport[]) => void): void {
     this.#handler = handler;
-    for (const config of this.#gateways.values()) config.fates.onReport(handler);
+    for (const config of this.#gateways.values()) config.status.onReport(handler);
   }
 
   close({ graceMs = DEFAULT_GRACE_MS }: CloseOptions = {}): Promise<void> {
@@ -225,7 +227,7 @@ export class EnvoyDataPlane implements DataPlane {
         ? {}
         : { tracing: openTelemetry({ cluster: SPANS, service: gateway, sampling: tracing.sampling }) }),
     });
-    if (this.#handler !== undefined) config.fates.onReport(this.#handler);
+    if (this.#handler !== undefined) config.status.onReport(this.#handler);
     this.#gateways.set(gateway, config);
     return config;
   }
@@ -265,7 +267,7 @@ export class EnvoyDataPlane implements DataPlane {
       onLog,
       onExit: (problem) => {
         onLog(problem);
-        this.#gateways.get(gateway)?.fates.unserved(name, problem);
+        this.#gateways.get(gateway)?.status.unserved(name, problem);
       },
     });
     this.#processes.set(gateway, process);
@@ -279,7 +281,7 @@ export class EnvoyDataPlane implements DataPlane {
       onAnswer: (replica, answer) => this.#onAnswer(replica, answer),
       onLeft: ({ gateway, node }) => {
         // The stream of a supervised one may break; whether it serves, its process says.
-        if (!this.#processes.has(gateway)) this.#gateways.get(gateway)?.fates.replicaLeft(node.id);
+        if (!this.#processes.has(gateway)) this.#gateways.get(gateway)?.replicaLeft(node.id);
       },
     });
   }
@@ -288,13 +290,17 @@ export class EnvoyDataPlane implements DataPlane {
     const config = this.#gateways.get(gateway);
     if (config === undefined) return;
     const { kind, name, problem } = answer;
-    if (problem !== undefined) this.#options.onLog?.(`refused ${kind} ${name}: ${problem}`);
+    if (problem !== undefined && !config.isProbe(answer)) {
+      // Envoy's own text quotes the resource: headers and more of whatever tenants.
+      this.#options.onLog?.(`Envoy refuses the ${kind} ${name}`);
+      this.#options.onDebug?.(`Envoy refuses the ${kind} ${name}: ${problem}`);
+    }
     const port = kind === "listener" && problem === undefined ? config.tcpPort(name) : undefined;
     // Envoy answers before its threads listen.
     if (port !== undefined && (this.#processes.has(gateway) || this.#options.serve?.isLocal === true))
       void isOpen(port).then(() => config.answered(node.id, answer));
     else config.answered(node.id, answer);
-    if (kind === "listener" && problem !== undefined) {
+    if (kind === "listener" && problem !== undefined && !config.isProbe(answer)) {
       // Whoever has the port may let go of it.
       const timer = setTimeout(() => {
         this.#timers.delete(timer);

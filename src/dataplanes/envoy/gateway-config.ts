@@ -1,33 +1,29 @@
 /**
- * One Gateway's plan, kept compiled: a delta goes in, and the resources that it really changes come out in the store.
+ * One Gateway's plan, kept compiled: a delta goes in, and the resources that it really changes come
+ * out in the store.
  *
- * What a change touches is found from both the old and the new item, so removal, renaming and moving need no cases of their own.
+ * What a change touches is found from both the old and the new item, so removal, renaming and
+ * moving need no cases of their own.
  */
 
-import { coversPattern, isWildcard } from "../../plan/hostname.ts";
-import type { HostItem, ItemId, ListenerItem, PlanDelta, PlanItem, PortItem } from "../../plan/plan.ts";
+import type { ItemId, PlanDelta, PlanItem, PortItem } from "../../plan/plan.ts";
 import type { Answer } from "./ads/ads-stream.ts";
-import { resource } from "./ads/resource.ts";
+import { type Resource, resource } from "./ads/resource.ts";
 import { ResourceStore } from "./ads/resource-store.ts";
-import { backendCluster, backendEndpoints } from "./compile/backend-cluster.ts";
+import { BackendResources } from "./backend-resources.ts";
 import { ClusterUses } from "./compile/cluster-uses.ts";
-import { isHttp, Model } from "./compile/model.ts";
-import {
-  certificateName,
-  clusterName,
-  endpointsName,
-  listenerWord,
-  needsTable,
-  TENANCY_FILTER,
-  WITHOUT_NAME,
-} from "./compile/names.ts";
-import { compilePort, keeper, type PortOptions } from "./compile/port-listener.ts";
-import { compileScope } from "./compile/scope.ts";
+import { Model } from "./compile/model.ts";
+import { listenerWord, needsTable, scopeName, TENANCY_FILTER } from "./compile/names.ts";
+import { keeper, type PortOptions } from "./compile/port-listener.ts";
+import { compileScope, hostsOfScope, type Scope, type ScopeContent } from "./compile/scope.ts";
 import { Secrets } from "./compile/secrets.ts";
 import { tenancyScript } from "./compile/tenancy-script.ts";
-import { Fates } from "./fates.ts";
+import { ScopeContainment } from "./containment/scope-containment.ts";
+import { Dependents, type Dirty, nothingDirty } from "./dependents.ts";
 import { extension } from "./messages/core.ts";
 import { luaFilter } from "./messages/route.ts";
+import { PortResources } from "./port-resources.ts";
+import { ProgrammingStatus } from "./programming-status.ts";
 
 export interface GatewayConfigOptions extends Omit<PortOptions, "isUsable"> {
   readonly gateway: string;
@@ -35,15 +31,10 @@ export interface GatewayConfigOptions extends Omit<PortOptions, "isUsable"> {
   readonly lingerMs: number;
 }
 
-interface Dirty {
-  /** Patterns by port. */
-  readonly scopes: Map<ItemId, Set<string>>;
-  readonly ports: Set<ItemId>;
-  readonly backends: Set<ItemId>;
-}
-
 interface KnownScope {
   readonly name: string;
+  readonly port: ItemId;
+  readonly pattern: string;
   readonly listener: ItemId;
 }
 
@@ -51,20 +42,61 @@ export class GatewayConfig {
   readonly #options: GatewayConfigOptions;
   readonly #model: Model = new Model();
   readonly #certificateUsers: Map<ItemId, Set<ItemId>> = new Map();
-  readonly fates: Fates = new Fates(this.#model, (id) => this.#certificateUsers.get(id) ?? []);
   readonly #secrets: Secrets = new Secrets(this.#model, (id) => this.#isUsable(id));
   readonly store: ResourceStore = new ResourceStore(this.#secrets);
   readonly #uses: ClusterUses = new ClusterUses();
   readonly #scopes: Map<ItemId, Map<string, KnownScope>> = new Map();
+  readonly #scopeOf: Map<string, KnownScope> = new Map();
   /** Scopes that only the script finds, with their listeners. */
   readonly #table: Map<string, ItemId> = new Map();
-  readonly #lingering: Map<string, NodeJS.Timeout> = new Map();
+  readonly #dependents: Dependents = new Dependents({
+    model: this.#model,
+    uses: this.#uses,
+    store: this.store,
+    usersOf: (id) => this.#certificateUsers.get(id) ?? [],
+  });
+  readonly #backends: BackendResources;
+  readonly #ports: PortResources;
+  readonly #containment: ScopeContainment;
+  readonly status: ProgrammingStatus;
   #tableChanged = true;
 
-  readonly #isUsable = (id: ItemId): boolean => this.fates.certificateProblem(id) === undefined;
+  readonly #isUsable = (id: ItemId): boolean => this.status.certificateProblem(id) === undefined;
 
   constructor(options: GatewayConfigOptions) {
     this.#options = options;
+    const { gateway, lingerMs } = options;
+    this.#backends = new BackendResources({
+      gateway,
+      lingerMs,
+      model: this.#model,
+      store: this.store,
+      uses: this.#uses,
+      clientCertificate: () => this.#clientCertificate(),
+    });
+    this.#containment = new ScopeContainment({
+      compileProbe: (scope, name, hosts) => this.#compileProbe(scope, { name, hosts }),
+      send: (probe) => this.store.set(probe),
+      withdraw: (name) => this.store.delete("scope", name),
+      onLearned: (scope) => this.#containmentChanged(scope),
+      onInexplicable: (scope, replica) => this.status.scopeRefused(replica, scope),
+      versionOf: (scope) => this.store.get("scope", scope)?.version,
+    });
+    this.status = new ProgrammingStatus({
+      model: this.#model,
+      usersOf: (id) => this.#certificateUsers.get(id) ?? [],
+      refusedRules: (host) => this.#containment.refusedOf(host),
+      isRefusedBackend: (id) => this.#backends.isRefused(id),
+      isRefusedListener: (id) => this.#ports.isRefused(id),
+    });
+    this.#ports = new PortResources({
+      model: this.#model,
+      store: this.store,
+      uses: this.#uses,
+      status: this.status,
+      port: { ...options, isUsable: this.#isUsable },
+      onUses: () => this.#compileUses(),
+    });
     this.store.set(keeper());
     this.#compileTable();
   }
@@ -74,47 +106,145 @@ export class GatewayConfig {
   }
 
   apply(delta: PlanDelta): void {
-    const dirty: Dirty = { scopes: new Map(), ports: new Set(), backends: new Set() };
+    const dirty = nothingDirty();
     const changes: { readonly before: PlanItem | undefined; readonly after: PlanItem | undefined }[] = [];
     for (const id of delta.removes) changes.push({ before: this.#model.item(id), after: undefined });
     for (const item of delta.upserts) changes.push({ before: this.#model.item(item.id), after: item });
-    for (const { before, after } of changes) if (before !== undefined) this.#touch(before, after, dirty);
+    for (const { before, after } of changes)
+      if (before !== undefined) this.#dependents.touch(before, after, dirty);
     for (const { before, after } of changes) {
       if (before !== undefined) this.#forget(before);
       if (after !== undefined) this.#learn(after);
+      else if (before !== undefined) this.#backends.forget(before.id);
     }
-    for (const { before, after } of changes) if (after !== undefined) this.#touch(after, before, dirty);
+    for (const { before, after } of changes)
+      if (after !== undefined) this.#dependents.touch(after, before, dirty);
+    if (changes.some(({ before, after }) => (before ?? after)?.type === "gateway")) this.#tryAgain(dirty);
     this.#compile(dirty);
-    this.fates.applied(delta);
+    this.status.applied(delta);
   }
 
-  /** An Envoy's answer; what it says of versions that are no longer current is of no interest. */
+  /**
+   * An Envoy's ACK or NACK; what it says of versions that are no longer current is of no interest.
+   */
   answered(replica: string, answer: Answer): void {
     const { kind, name, version, problem } = answer;
     if (this.store.get(kind, name)?.version !== version) return;
-    if (kind !== "secret") this.fates.answered(replica, answer);
-    else if (problem !== undefined) {
-      const certificate = this.#secrets.certificateOf(name);
-      if (certificate !== undefined) this.fates.certificateRefused(certificate);
+    const scope = kind === "scope" ? this.#containment.scopeOfProbe(name) : undefined;
+    const port = kind === "listener" ? this.#ports.portOfProbe(name) : undefined;
+    if (scope !== undefined) this.#containment.answered(scope, replica, answer);
+    else if (port !== undefined) this.#ports.probed(port, replica, answer);
+    else if (problem === undefined) this.status.acknowledged(replica, answer);
+    else this.#refused(replica, answer, problem);
+  }
+
+  /** Whether an answer is of a search for refused rules, and concerns nobody else. */
+  isProbe({ kind, name }: Answer): boolean {
+    if (kind === "listener") return this.#ports.portOfProbe(name) !== undefined;
+    return kind === "scope" && this.#containment.scopeOfProbe(name) !== undefined;
+  }
+
+  /** An Envoy has gone: of what it refused nothing is known any more. */
+  replicaLeft(replica: string): void {
+    this.#containment.replicaLeft(replica);
+    this.#ports.replicaLeft(replica);
+    this.status.replicaLeft(replica);
+  }
+
+  #refused(replica: string, answer: Answer, problem: string): void {
+    const { kind, name, version } = answer;
+    switch (kind) {
+      case "scope": {
+        const scope = this.#scopeOf.get(name);
+        const port = scope && this.#model.get("port", scope.port);
+        const hosts = scope && port && hostsOfScope(this.#model, port, scope.pattern);
+        if (hosts !== undefined) this.#containment.refused(name, { replica, version }, hosts);
+        return;
+      }
+      case "cluster":
+      case "endpoints":
+        this.#backendRefused(name, version);
+        return;
+      case "secret": {
+        const certificate = this.#secrets.certificateOf(name);
+        if (certificate !== undefined) this.status.certificateRefused(certificate);
+        return;
+      }
+      case "extension":
+        this.status.tableRefused(replica);
+        return;
+      case "listener":
+        this.#ports.refused(replica, answer, problem);
     }
+  }
+
+  #backendRefused(name: string, version: string): void {
+    const item = this.#backends.refuse(name, version);
+    if (item === undefined) {
+      const port = /^(.*)#udp$/.exec(name)?.[1];
+      if (port !== undefined) this.status.streamsRefused(port);
+      return;
+    }
+    this.#planAnew([item]);
+    this.status.backendChanged(item.id);
+  }
+
+  /** Items that are as they were in the plan, but are to be compiled otherwise. */
+  #planAnew(items: readonly PlanItem[]): void {
+    const dirty = nothingDirty();
+    for (const item of items) {
+      this.#dependents.touch(item, undefined, dirty);
+      this.#learn(item);
+    }
+    this.#compile(dirty);
+  }
+
+  /** Clusters have another client certificate, or none: what was refused may be taken. */
+  #tryAgain(dirty: Dirty): void {
+    for (const item of this.#backends.refusedItems()) {
+      this.#learn(item);
+      this.#dependents.touch(item, undefined, dirty);
+      this.status.backendChanged(item.id);
+    }
+  }
+
+  #containmentChanged(name: string): void {
+    const scope = this.#scopeOf.get(name);
+    if (scope === undefined) return;
+    this.#compileScope(scope.port, scope.pattern);
+    this.#compileUses();
+    const port = this.#model.get("port", scope.port);
+    for (const { id } of (port && hostsOfScope(this.#model, port, scope.pattern)) ?? [])
+      this.status.hostChanged(id);
+  }
+
+  #compileUses(): void {
+    for (const id of this.#uses.takeChanged()) this.#backends.compile(id);
+  }
+
+  #compileProbe(scope: string, content: ScopeContent): Resource | undefined {
+    const known = this.#scopeOf.get(scope);
+    const port = known && this.#model.get("port", known.port);
+    const probe = known && port && compileScope(this.#model, port, known.pattern, content);
+    // It is never served, so that it needs nothing.
+    return probe === undefined ? undefined : { ...probe.resource, needs: [] };
   }
 
   /** Where a port is bound, if one can connect to it. */
   tcpPort(id: ItemId): { readonly address: string; readonly port: number } | undefined {
-    const port = this.#model.get("port", id);
-    return port?.transport === "tcp" ? this.#options.bind(port) : undefined;
+    return this.#ports.tcpPort(id);
   }
 
   close(): void {
-    for (const timer of this.#lingering.values()) clearTimeout(timer);
-    this.#lingering.clear();
+    this.#backends.close();
+    this.#containment.close();
   }
 
   #learn(item: PlanItem): void {
-    this.#model.set(item);
+    this.#model.set(item.type === "backend" ? this.#backends.servable(item) : item);
     if (item.type === "certificate") {
       this.#secrets.set(item);
-      this.fates.certificateTouched(item.id);
+      this.status.certificateTouched(item.id);
     }
     if (item.type !== "listener") return;
     for (const certificate of item.tls?.certificates ?? []) {
@@ -134,113 +264,12 @@ export class GatewayConfig {
     }
   }
 
-  /** Marks what depends on the item; `other` is what it is instead before or after. */
-  #touch(item: PlanItem, other: PlanItem | undefined, dirty: Dirty): void {
-    switch (item.type) {
-      case "gateway":
-        this.#touchTlsBackends(dirty);
-        return;
-      case "port":
-        dirty.ports.add(item.id);
-        if (other?.type === "port" && other.port === item.port && other.protocol === item.protocol) return;
-        for (const pattern of this.#model.patternsUnder(item.id, "")) markScope(dirty, item.id, pattern);
-        return;
-      case "listener":
-        this.#touchListener(item, other?.type === "listener" ? other : undefined, dirty);
-        return;
-      case "host":
-        this.#touchHost(item, dirty);
-        return;
-      case "backend":
-        dirty.backends.add(item.id);
-        for (const user of this.#uses.dependents(item.id)) {
-          if (!("pattern" in user)) dirty.ports.add(user.port);
-          else if (other?.type !== "backend" || other.refused !== item.refused)
-            markScope(dirty, user.port, user.pattern);
-        }
-        return;
-      case "certificate":
-        this.#certificateChanged(item.id, dirty);
-        return;
-    }
-  }
-
-  #touchTlsBackends(dirty: Dirty): void {
-    for (const backend of this.#model.backends())
-      if (backend.tls !== undefined) dirty.backends.add(backend.id);
-  }
-
-  #touchListener(listener: ListenerItem, other: ListenerItem | undefined, dirty: Dirty): void {
-    const { port, hostname, tls } = listener;
-    const chained =
-      !isHttp(listener) ||
-      tls?.minVersion !== undefined ||
-      tls?.maxVersion !== undefined ||
-      tls?.alpn !== undefined ||
-      [...this.#model.streamListeners(port)].length > 0;
-    if (chained) dirty.ports.add(port);
-    if (listener.protocol === "HTTPS") this.#touchYielding(port, dirty);
-    if (tls !== undefined) this.#listenerSecretsChanged(listener);
-    const moved =
-      other === undefined ||
-      other.port !== port ||
-      other.hostname !== hostname ||
-      other.protocol !== listener.protocol;
-    if (!moved) return;
-    for (const pattern of this.#model.patternsUnder(port, hostname)) markScope(dirty, port, pattern);
-    for (const host of this.#model.hosts(listener.id)) markScope(dirty, port, host.hostname);
-  }
-
-  /** Who has a name may have changed at the ports after this one. */
-  #touchYielding(changed: ItemId, dirty: Dirty): void {
-    const own = this.#model.get("port", changed)?.port ?? 0;
-    const others = [...this.#model.ports()].filter(
-      ({ id, protocol }) => id !== changed && protocol === "tls",
-    );
-    for (const { id, port } of others) if (port > own) dirty.ports.add(id);
-    if (others.some(({ port }) => port < own)) dirty.ports.add(changed);
-  }
-
-  #touchHost(host: HostItem, dirty: Dirty): void {
-    const listener = this.#model.get("listener", host.listener);
-    if (listener === undefined) return;
-    if (!isHttp(listener)) {
-      dirty.ports.add(listener.port);
-      return;
-    }
-    markScope(dirty, listener.port, host.hostname);
-    if (!needsTable(host.hostname)) return;
-    // Narrower hosts of the listener end with this one's rules.
-    for (const { hostname } of this.#model.hosts(listener.id)) {
-      if (coversPattern(host.hostname, hostname)) markScope(dirty, listener.port, hostname);
-    }
-  }
-
-  #certificateChanged(id: ItemId, dirty: Dirty): void {
-    this.store.secretChanged(certificateName(id));
-    if (this.#model.gateway?.clientCertificate === id) this.#touchTlsBackends(dirty);
-    for (const user of this.#certificateUsers.get(id) ?? []) {
-      const listener = this.#model.get("listener", user);
-      if (listener === undefined) continue;
-      this.#listenerSecretsChanged(listener);
-      // Chains that name their certificates name only those that can be shown.
-      if (!isHttp(listener) || this.#model.yields(listener)) dirty.ports.add(listener.port);
-    }
-  }
-
-  #listenerSecretsChanged({ hostname, tls }: ListenerItem): void {
-    for (const id of tls?.certificates ?? []) this.store.secretChanged(certificateName(id));
-    if (hostname === "") this.store.secretChanged(WITHOUT_NAME);
-    else if (!isWildcard(hostname)) this.store.secretChanged(hostname);
-    this.store.secretsChanged(hostname);
-  }
-
   #compile(dirty: Dirty): void {
     for (const [port, patterns] of dirty.scopes) {
       for (const pattern of patterns) this.#compileScope(port, pattern);
     }
-    for (const port of dirty.ports) this.#compilePort(port);
-    for (const id of new Set([...dirty.backends, ...this.#uses.takeChanged()])) this.#compileBackend(id);
+    for (const port of dirty.ports) this.#ports.compile(port);
+    for (const id of new Set([...dirty.backends, ...this.#uses.takeChanged()])) this.#backends.compile(id);
     if (this.#tableChanged) this.#compileTable();
   }
 
@@ -249,97 +278,52 @@ export class GatewayConfig {
     const known = this.#scopes.get(portId) ?? new Map<string, KnownScope>();
     this.#scopes.set(portId, known);
     const before = known.get(pattern);
-    const scope =
-      port === undefined || !isHttpPort(port) ? undefined : compileScope(this.#model, port, pattern);
-    const user = { port: portId, pattern };
-    this.#uses.set(user, scope?.clusters ?? new Map(), scope?.backends ?? new Set());
+    const scope = port === undefined || !isHttpPort(port) ? undefined : this.#servableScope(port, pattern);
     const name = scope?.resource.name;
     if (before !== undefined && before.name !== name) this.#dropScope(before);
+    const isSame = before?.name === name && before?.listener === scope?.listener.id;
+    if (name !== undefined && this.#containment.holds(name) && isSame) return;
+    const user = { port: portId, pattern };
+    this.#uses.set(user, scope?.clusters ?? new Map(), scope?.backends ?? new Set());
     if (scope === undefined || name === undefined) {
       known.delete(pattern);
       if (known.size === 0) this.#scopes.delete(portId);
       return;
     }
-    known.set(pattern, { name, listener: scope.listener.id });
-    if (this.store.set(scope.resource) || before?.listener !== scope.listener.id) {
-      this.fates.scopeChanged(name, scope.listener.id);
-    }
+    const current = { name, port: portId, pattern, listener: scope.listener.id };
+    known.set(pattern, current);
+    this.#scopeOf.set(name, current);
+    if (this.store.set(scope.resource) || !isSame) this.status.scopeChanged(name, scope.listener.id);
     if (needsTable(pattern) && this.#table.get(name) !== scope.listener.id) {
       this.#table.set(name, scope.listener.id);
       this.#tableChanged = true;
-      this.fates.tableChanged(scope.listener.id);
+      this.status.tableChanged(scope.listener.id);
     }
+  }
+
+  /** Without what Envoy is known to refuse of it. */
+  #servableScope(port: PortItem, pattern: string): Scope | undefined {
+    const hosts = hostsOfScope(this.#model, port, pattern);
+    if (hosts === undefined) return undefined;
+    const servable = this.#containment.servable(scopeName(port, pattern), hosts);
+    return compileScope(this.#model, port, pattern, { hosts: servable });
   }
 
   #dropScope({ name }: KnownScope): void {
     this.store.delete("scope", name);
-    this.fates.scopeRemoved(name);
+    this.#scopeOf.delete(name);
+    this.#containment.forget(name);
+    this.status.scopeRemoved(name);
     if (this.#table.delete(name)) this.#tableChanged = true;
   }
 
-  #compilePort(id: ItemId): void {
-    const port = this.#model.get("port", id);
-    if (port === undefined) {
-      this.#uses.set({ port: id }, new Map(), new Set());
-      this.#dropOwn(id);
-      this.store.delete("listener", id);
-      return;
-    }
-    if (!(port.port > 0 && port.port < 65_536)) {
-      this.store.delete("listener", id);
-      this.fates.portImpossible(id, `port ${port.port} is not a port`);
-      return;
-    }
-    const compiled = compilePort(this.#model, port, { ...this.#options, isUsable: this.#isUsable });
-    const clusters = new Map(
-      [...compiled.clusters].map(([name, backend]) => [name, { backend, variant: "plain" as const }]),
-    );
-    this.#uses.set({ port: id }, clusters, compiled.backends);
-    for (const each of compiled.own) this.store.set(each);
-    if (compiled.own.length === 0) this.#dropOwn(id);
-    if (this.store.set(compiled.resource)) this.fates.portChanged(id);
-  }
-
-  #dropOwn(port: ItemId): void {
-    this.store.delete("cluster", `${port}#udp`);
-    this.store.delete("endpoints", `${port}#udp`);
-  }
-
-  #compileBackend(id: ItemId): void {
-    const backend = this.#model.get("backend", id);
-    for (const variant of ["plain", "h2"] as const) {
-      const name = clusterName(this.#options.gateway, id, variant);
-      if (backend === undefined || !this.#uses.isUsed(name)) {
-        this.#linger(name, id);
-        continue;
-      }
-      clearTimeout(this.#lingering.get(name));
-      this.#lingering.delete(name);
-      this.store.set(backendCluster(backend, variant, this.#clientCertificate()));
-      this.store.set(backendEndpoints(backend));
-    }
-  }
-
-  /** A cluster opens only when it has its certificate: it must never wait for one that will not come. */
+  /**
+   * A cluster opens only when it has its certificate: it must never wait for one that will not
+   * come.
+   */
   #clientCertificate(): ItemId | undefined {
     const id = this.#model.gateway?.clientCertificate;
     return id !== undefined && this.#isUsable(id) ? id : undefined;
-  }
-
-  /** Lets go of a cluster after a while, and of its endpoints with the last of its clusters. */
-  #linger(name: string, backend: ItemId): void {
-    if (this.store.get("cluster", name) === undefined || this.#lingering.has(name)) return;
-    const timer = setTimeout(() => {
-      this.#lingering.delete(name);
-      this.store.delete("cluster", name);
-      const { gateway } = this.#options;
-      const others = (["plain", "h2"] as const).map((variant) => clusterName(gateway, backend, variant));
-      if (others.every((other) => this.store.get("cluster", other) === undefined)) {
-        this.store.delete("endpoints", endpointsName(gateway, backend));
-      }
-    }, this.#options.lingerMs);
-    timer.unref();
-    this.#lingering.set(name, timer);
   }
 
   #compileTable(): void {
@@ -353,11 +337,6 @@ export class GatewayConfig {
     const needs = [...this.#table.keys()].map((name) => ({ kind: "scope" as const, name }));
     this.store.set(resource("extension", TENANCY_FILTER, content, { needs }));
   }
-}
-
-function markScope(dirty: Dirty, port: ItemId, pattern: string): void {
-  const patterns = dirty.scopes.get(port) ?? new Set();
-  dirty.scopes.set(port, patterns.add(pattern));
 }
 
 function isHttpPort({ protocol }: PortItem): boolean {

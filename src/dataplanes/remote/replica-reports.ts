@@ -236,11 +236,17 @@ export class ReplicaReports {
 
 function isSame(report: ItemReport, told: Told | undefined): boolean {
   if (typeof told !== "object") return report.state === told;
-  return report.state === told.state && report.reason === told.reason && report.message === told.message;
+  return (
+    report.state === told.state &&
+    report.reason === told.reason &&
+    report.message === told.message &&
+    JSON.stringify(report.rules) === JSON.stringify(told.rules)
+  );
 }
 
 function costOf(id: ItemId, report: VersionReport | undefined): number {
-  return id.length + (report?.message?.length ?? 0) + OVERHEAD;
+  const rules = report?.rules === undefined ? 0 : JSON.stringify(report.rules).length;
+  return id.length + (report?.message?.length ?? 0) + rules + OVERHEAD;
 }
 
 function listOf(value: unknown): readonly unknown[] {

@@ -24,7 +24,7 @@ export class ReportState {
     return this.#digest.text;
   }
 
-  set({ id, of = UNVERSIONED, state, reason, message }: VersionReport): void {
+  set({ id, of = UNVERSIONED, state, reason, message, rules }: VersionReport): void {
     this.delete(id);
     const isPlain = state === "programmed" && reason === undefined && message === undefined;
     const kept: Kept = isPlain
@@ -35,6 +35,7 @@ export class ReportState {
           state,
           ...(reason === undefined ? {} : { reason }),
           ...(message === undefined ? {} : { message }),
+          ...(rules === undefined ? {} : { rules }),
         };
     this.#kept.set(id, kept);
     this.#digest.toggle(digestOfReport(id, kept));
@@ -70,6 +71,7 @@ function reportOf(id: ItemId, kept: Kept): VersionReport {
 }
 
 function digestOfReport(id: ItemId, kept: Kept): string {
-  const { of, state, reason = "", message = "" } = reportOf(id, kept);
-  return digestOf(JSON.stringify([id, of, state, reason, message]));
+  const { of, state, reason = "", message = "", rules } = reportOf(id, kept);
+  // As pods without refused rules say it, of whatever release.
+  return digestOf(JSON.stringify([id, of, state, reason, message, ...(rules === undefined ? [] : [rules])]));
 }

@@ -26,7 +26,7 @@ import type { Finding } from "../findings.ts";
 import { type CompiledRules, type Resolve, Unservable } from "./compiled.ts";
 import { type CompiledFilters, compileFilters, type FilterContext, unsupported } from "./filters.ts";
 import { compileGrpcMatch, compileHttpMatch } from "./matches.ts";
-import { checkedPersistence } from "./wire-text.ts";
+import { checkedNumber, checkedPersistence } from "./wire-text.ts";
 
 export interface CompileContext {
   readonly features: ReadonlySet<string>;
@@ -176,7 +176,7 @@ function compilePolicies(
   if (rule.timeouts === undefined && rule.retry === undefined && rule.sessionPersistence === undefined) {
     return NO_POLICIES;
   }
-  const unfit = checkedPersistence(rule.sessionPersistence);
+  const unfit = checkedPersistence(rule.sessionPersistence) ?? checkedRetry(rule.retry);
   if (unfit !== undefined) return unfit;
   const requestMs = timerMs(request);
   const backendRequestMs = timerMs(backendRequest);
@@ -198,6 +198,14 @@ function compilePolicies(
         }),
     ...(rule.sessionPersistence === undefined ? {} : { persistence: persistence(rule.sessionPersistence) }),
   };
+}
+
+function checkedRetry(retry: HttpRouteRule["retry"]): Unservable | undefined {
+  for (const code of retry?.codes ?? []) {
+    const problem = checkedNumber(code, [400, 599], "each of retry.codes");
+    if (problem !== undefined) return problem;
+  }
+  return checkedNumber(retry?.attempts, [0, Number.MAX_SAFE_INTEGER], "retry.attempts");
 }
 
 /** What a timer can be set to: 24 days. Longer ones would be taken for none at all, or for over at once. */

@@ -2,7 +2,13 @@
 import type { HeaderModifier, PathModifier, RouteFilter } from "../../api/routes.ts";
 import type { Filters, HeaderEdit, Mirror, PathEdit, RedirectAction } from "../../plan/rule.ts";
 import { type Resolve, Unservable } from "./compiled.ts";
-import { checkedHeaderValue, checkedPath } from "./wire-text.ts";
+import {
+  checkedHeaderName,
+  checkedHeaderValue,
+  checkedHostname,
+  checkedNumber,
+  checkedPath,
+} from "./wire-text.ts";
 
 export interface CompiledFilters {
   readonly filters: Filters;
@@ -98,20 +104,58 @@ export function compileFilters(
   };
 }
 
-/** The first text of a filter that cannot go on the wire. */
+/** The first value of a filter that cannot go on the wire. */
 function checkedText(filter: RouteFilter): Unservable | undefined {
-  const { requestHeaderModifier, responseHeaderModifier, requestRedirect, urlRewrite, externalAuth } = filter;
-  for (const modifier of [requestHeaderModifier, responseHeaderModifier]) {
-    for (const { name, value } of [...(modifier?.set ?? []), ...(modifier?.add ?? [])]) {
-      const problem = checkedHeaderValue(name, value);
+  const { requestHeaderModifier, responseHeaderModifier, requestRedirect, urlRewrite } = filter;
+  return (
+    checkedModifier(requestHeaderModifier) ??
+    checkedModifier(responseHeaderModifier) ??
+    checkedEdit(requestRedirect?.path) ??
+    checkedEdit(urlRewrite?.path) ??
+    checkedHostname(requestRedirect?.hostname, "the hostname of a redirect") ??
+    checkedHostname(urlRewrite?.hostname, "the hostname of a rewrite") ??
+    checkedNumber(requestRedirect?.port, [1, 65_535], "the port of a redirect") ??
+    checkedShare(filter) ??
+    checkedCors(filter) ??
+    checkedPath(filter.externalAuth?.http?.path, "the path for authorization")
+  );
+}
+
+function checkedModifier(modifier: HeaderModifier | undefined): Unservable | undefined {
+  for (const name of modifier?.remove ?? []) {
+    const problem = checkedHeaderName(name);
+    if (problem !== undefined) return problem;
+  }
+  for (const { name, value } of [...(modifier?.set ?? []), ...(modifier?.add ?? [])]) {
+    const problem = checkedHeaderName(name) ?? checkedHeaderValue(name, value);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function checkedEdit(edit: PathModifier | undefined): Unservable | undefined {
+  return checkedPath(edit?.replaceFullPath ?? edit?.replacePrefixMatch, "the path of a filter");
+}
+
+const MOST = 2 ** 31 - 1;
+
+function checkedShare({ requestMirror }: RouteFilter): Unservable | undefined {
+  return (
+    checkedNumber(requestMirror?.percent, [0, 100], "the percentage of a mirror") ??
+    checkedNumber(requestMirror?.fraction?.numerator, [0, MOST], "the numerator of a mirror's fraction") ??
+    checkedNumber(requestMirror?.fraction?.denominator, [1, MOST], "the denominator of a mirror's fraction")
+  );
+}
+
+/** All of these are put into headers of the answer. */
+function checkedCors({ cors }: RouteFilter): Unservable | undefined {
+  for (const list of [cors?.allowOrigins, cors?.allowMethods, cors?.allowHeaders, cors?.exposeHeaders]) {
+    for (const value of list ?? []) {
+      const problem = checkedHeaderValue("of a CORS policy", value);
       if (problem !== undefined) return problem;
     }
   }
-  for (const edit of [requestRedirect?.path, urlRewrite?.path]) {
-    const problem = checkedPath(edit?.replaceFullPath ?? edit?.replacePrefixMatch, "the path of a filter");
-    if (problem !== undefined) return problem;
-  }
-  return checkedPath(externalAuth?.http?.path, "the path for authorization");
+  return checkedNumber(cors?.maxAge, [1, MOST], "maxAge of a CORS policy");
 }
 
 export function unsupported(what: string): Unservable {

@@ -3,6 +3,8 @@ import { RE2JS } from "re2js";
 import type { ValueMatch as ApiValueMatch, GrpcRouteMatch, HttpRouteMatch } from "../../api/routes.ts";
 import type { PathMatch, RequestMatch, ValueMatch } from "../../plan/rule.ts";
 import { Unservable } from "./compiled.ts";
+import { checkedPattern } from "./expressions.ts";
+import { checkedHeaderName, checkedMatchPath, checkedQuery } from "./wire-text.ts";
 
 export function compileHttpMatch(match: HttpRouteMatch): RequestMatch | Unservable {
   const path = compilePath(match.path ?? { type: "PathPrefix", value: "/" });
@@ -24,9 +26,8 @@ export function compileGrpcMatch(match: GrpcRouteMatch): RequestMatch | Unservab
 }
 
 function compilePath({ type, value }: NonNullable<HttpRouteMatch["path"]>): PathMatch | Unservable {
-  if (type === "Exact") return { type: "exact", value };
-  if (type === "PathPrefix") return { type: "prefix", value };
-  return checkedPattern(value, "path") ?? { type: "regex", value };
+  if (type === "RegularExpression") return checkedPattern(value, "path") ?? { type: "regex", value };
+  return checkedMatchPath(value) ?? { type: type === "Exact" ? "exact" : "prefix", value };
 }
 
 function grpcPath(method: GrpcRouteMatch["method"]): PathMatch | undefined | Unservable {
@@ -36,6 +37,8 @@ function grpcPath(method: GrpcRouteMatch["method"]): PathMatch | undefined | Uns
     const value = `/${service || "[^/]+"}/${name || "[^/]+"}`;
     return checkedPattern(value, "method") ?? { type: "regex", value };
   }
+  const problem = checkedMatchPath(`/${service || "service"}/${name || "method"}`);
+  if (problem !== undefined) return problem;
   if (service && name) return { type: "exact", value: `/${service}/${name}` };
   if (service) return { type: "prefix", value: `/${service}` };
   return { type: "regex", value: `/[^/]+/${RE2JS.quote(name ?? "")}` };
@@ -53,36 +56,11 @@ function compileValues(
   for (const { type, name, value } of values) {
     const folded = what === "header" ? name.toLowerCase() : name;
     if (compiled.some((other) => other.name === folded)) continue;
-    if (type === "RegularExpression") {
-      const problem = checkedPattern(value, `${what} ${name}`);
-      if (problem !== undefined) return problem;
-    }
+    const problem =
+      (what === "header" ? checkedHeaderName(name) : checkedQuery(name, value)) ??
+      (type === "RegularExpression" ? checkedPattern(value, `${what} ${name}`) : undefined);
+    if (problem !== undefined) return problem;
     compiled.push({ type: type === "Exact" ? "exact" : "regex", name: folded, value });
   }
   return compiled;
-}
-
-/**
- * RE2 matches in time proportional to text times program, so a large program would make one tenant's pattern everybody's cost. Repetitions
- * make large programs of short texts: the length alone says little.
- */
-const MAX_PATTERN_LENGTH = 1024;
-const MAX_PROGRAM_SIZE = 500;
-
-function checkedPattern(pattern: string, what: string): Unservable | undefined {
-  if (pattern.length > MAX_PATTERN_LENGTH) {
-    return new Unservable(
-      "UnsupportedValue",
-      `the regular expression for ${what} is longer than ${MAX_PATTERN_LENGTH} characters`,
-    );
-  }
-  try {
-    const size = RE2JS.compile(pattern).programSize();
-    if (size <= MAX_PROGRAM_SIZE) return undefined;
-    const message = `the regular expression for ${what} is too large: ${size} instructions, at most ${MAX_PROGRAM_SIZE}; shorten its repetitions`;
-    return new Unservable("UnsupportedValue", message);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return new Unservable("UnsupportedValue", `the regular expression for ${what} is not valid RE2: ${why}`);
-  }
 }

@@ -78,6 +78,8 @@ function envoy(request: InfrastructureRequest, context: DataPlaneContext): Conta
     imagePullPolicy: "IfNotPresent",
     args: [
       ...["-c", `${SHARED}/bootstrap.json`, "--disable-hot-restart", "--log-level", "warning"],
+      // At `warning` this component logs every resource that it refuses, of any tenant.
+      ...["--component-log-level", "config:error"],
       ...["--drain-time-s", String(drain), "--parent-shutdown-time-s", String(drain + 1)],
       // Whoever must go is told so with the next answer, not at random within the drain time.
       ...["--drain-strategy", "immediate"],

@@ -6,6 +6,7 @@ import type { ListenerOverlap } from "../../../matching/overlap.ts";
 import type { HostItem, ListenerItem } from "../../../plan/plan.ts";
 import type { Rule as PlanRule, RuleOrigin } from "../../../plan/rule.ts";
 import { isRoute } from "../../../view/build-routes.ts";
+import { heldRefusals } from "../../../view/held-refusal.ts";
 import type { CheckInput, Problem, Rule } from "../finding.ts";
 import { rulePath } from "../places.ts";
 
@@ -111,6 +112,25 @@ export const ruleDropped: Rule = {
         message: `${dropped.reason}: ${dropped.message}`,
         remedy: "Correct the rule; the others of the route are served.",
       };
+    }
+  },
+};
+
+export const ruleRefused: Rule = {
+  id: "rule-refused",
+  severity: "error",
+  summary: "The data plane refuses a rule or a backend of a route, as its status says.",
+  *find({ workspace: { resources } }) {
+    for (const [key, resource] of resources) {
+      if (!isRoute(resource)) continue;
+      for (const { parentRef, reason, message } of heldRefusals(resource)) {
+        yield {
+          at: key,
+          path: ["spec", "rules", Number(/rules\[(\d+)\]/.exec(message)?.[1] ?? 0)],
+          message: `${parentRef.kind ?? "Gateway"} ${parentRef.name}: ${reason}: ${message}`,
+          remedy: "Change what the message names; the others of the route are served.",
+        };
+      }
     }
   },
 };

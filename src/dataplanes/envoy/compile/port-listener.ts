@@ -52,7 +52,14 @@ export interface PortOptions extends HttpOptions {
   /** Whether a certificate can be shown. */
   readonly isUsable: (certificate: ItemId) => boolean;
   readonly bind: (port: PortItem) => { readonly address: string; readonly port: number };
+  /** Listeners that Envoy refuses, and what becomes of their connections. */
+  readonly refused?: ReadonlyMap<ItemId, RefusedTreatment>;
+  /** Compiles no port but a trial of these listeners, which has no socket. */
+  readonly probe?: { readonly name: string; readonly listeners: ReadonlySet<ItemId> };
 }
+
+/** `closed`: they are closed. `omitted`: Envoy cannot read whose they are. */
+export type RefusedTreatment = "closed" | "omitted";
 
 export interface CompiledPort {
   readonly resource: Resource;
@@ -64,9 +71,10 @@ export interface CompiledPort {
 }
 
 export function compilePort(model: Model, port: PortItem, options: PortOptions): CompiledPort {
-  const streams = new Streams(model, port);
-  const { address, port: number } = options.bind(port);
-  const at = { name: port.id, address, port: number };
+  const streams = new Streams(model, port, options);
+  const { probe } = options;
+  const { address, port: number } = probe === undefined ? options.bind(port) : UNBOUND;
+  const at = { name: probe?.name ?? port.id, address, port: number };
   const udp = port.protocol === "udp" ? streams.udpCluster() : undefined;
   const content =
     udp !== undefined
@@ -75,9 +83,10 @@ export function compilePort(model: Model, port: PortItem, options: PortOptions):
           ...at,
           chains: chainsOf(model, port, options, streams),
           inspectsTls: port.protocol === "tls",
+          ...(probe === undefined ? {} : { bound: false }),
         });
   return {
-    resource: resource("listener", port.id, content, {
+    resource: resource("listener", at.name, content, {
       needs: [
         ...streams.needs(),
         ...(port.protocol === "http" || port.protocol === "tls" ? [ALL_SCOPES] : []),
@@ -88,6 +97,9 @@ export function compilePort(model: Model, port: PortItem, options: PortOptions):
     backends: streams.backends,
   };
 }
+
+/** Where probes would listen, if they did; the keeper has the port before. */
+const UNBOUND = { address: "127.0.0.1", port: 2 };
 
 function chainsOf(model: Model, port: PortItem, options: PortOptions, streams: Streams): readonly Message[] {
   if (port.protocol === "http") {
@@ -105,8 +117,14 @@ function chainsOf(model: Model, port: PortItem, options: PortOptions, streams: S
   const allYields = all !== undefined && model.yields(all);
   const https = [...model.httpListeners(port.id)];
   const own = https
-    .filter(({ hostname }) => hostname !== "")
-    .filter((each) => allYields || needsChain(each, patterns) || model.yields(each))
+    .filter(({ hostname, id }) => hostname !== "" && streams.treatmentOf(id) !== "omitted")
+    .filter(
+      (each) =>
+        allYields ||
+        needsChain(each, patterns) ||
+        model.yields(each) ||
+        streams.treatmentOf(each.id) === "closed",
+    )
     .sort(byId);
   const chain = (name: string, pattern: string, listener: ListenerItem | undefined): Message =>
     filterChain({
@@ -123,7 +141,11 @@ function chainsOf(model: Model, port: PortItem, options: PortOptions, streams: S
   return [
     ...(patterns.includes("") || (https.length === 0 && chains.length > 0) ? [] : [chain("https", "", all)]),
     ...chains.map((each) => each.chain),
-    ...own.map((listener) => chain(listener.id, listener.hostname, listener)),
+    ...own.map((listener) =>
+      streams.treatmentOf(listener.id) === "closed"
+        ? streams.closedChain(listener)
+        : chain(listener.id, listener.hostname, listener),
+    ),
   ];
 }
 
@@ -163,10 +185,23 @@ class Streams {
   readonly #own: string[] = [];
   readonly #model: Model;
   readonly #port: PortItem;
+  readonly #options: PortOptions;
 
-  constructor(model: Model, port: PortItem) {
+  constructor(model: Model, port: PortItem, options: PortOptions) {
     this.#model = model;
     this.#port = port;
+    this.#options = options;
+  }
+
+  /** Whether a listener has chains here; undefined: as it is written. */
+  treatmentOf(listener: ItemId): RefusedTreatment | undefined {
+    const { probe, refused } = this.#options;
+    return probe?.listeners.has(listener) === false ? "omitted" : refused?.get(listener);
+  }
+
+  /** Nobody else may answer to the names of a listener that is refused. */
+  closedChain({ id, hostname }: ListenerItem): Message {
+    return filterChain({ name: id, serverNames: [hostname], tls: true, filter: this.#filter(undefined) });
   }
 
   needs(): readonly Reference[] {
@@ -182,11 +217,14 @@ class Streams {
   ): readonly { readonly pattern: string; readonly chain: Message }[] {
     const chains: { readonly pattern: string; readonly chain: Message }[] = [];
     for (const listener of [...this.#model.streamListeners(this.#port.id)].sort(byId)) {
+      const treatment = this.treatmentOf(listener.id);
+      if (treatment === "omitted") continue;
       const patterns = new Set([listener.hostname]);
       for (const { hostname } of this.#model.hosts(listener.id)) {
         if (this.#model.owner(this.#port.id, hostname)?.id === listener.id) patterns.add(hostname);
       }
-      const { socket, closes } = terminating(listener, isUsable);
+      const { socket, closes } =
+        treatment === "closed" ? { socket: undefined, closes: true } : terminating(listener, isUsable);
       for (const pattern of [...patterns].sort()) {
         const chain = filterChain({
           name: `${listener.id} ${pattern}`,
@@ -232,7 +270,8 @@ class Streams {
 
   #onlyRule(): Rule | undefined {
     const [listener] = [...this.#model.streamListeners(this.#port.id)].sort(byId);
-    return listener === undefined ? undefined : this.#ruleOf(listener, "");
+    if (listener === undefined || this.treatmentOf(listener.id) !== undefined) return undefined;
+    return this.#ruleOf(listener, "");
   }
 
   #ruleOf(listener: ListenerItem, pattern: string): Rule | undefined {

@@ -6,7 +6,7 @@
  */
 
 import { isWildcard } from "../../../plan/hostname.ts";
-import type { ListenerItem, PortItem } from "../../../plan/plan.ts";
+import type { HostItem, ListenerItem, PortItem } from "../../../plan/plan.ts";
 import { type Reference, type Resource, resource } from "../ads/resource.ts";
 import { filterOff, headerMatch, luaOn, route, routeMatch, scopedRoutes } from "../messages/route.ts";
 import type { Message } from "../wire/protobuf.ts";
@@ -35,15 +35,34 @@ export interface Scope {
   readonly backends: ReadonlySet<string>;
 }
 
-export function compileScope(model: Model, port: PortItem, pattern: string): Scope | undefined {
+/** What a scope is made of, if it is not what the model says. */
+export interface ScopeContent {
+  readonly name?: string;
+  readonly hosts: Iterable<Pick<HostItem, "hostname" | "rules">>;
+}
+
+/** The hosts whose rules a scope has, most specific first; undefined: there is no such scope. */
+export function hostsOfScope(model: Model, port: PortItem, pattern: string): readonly HostItem[] | undefined {
   const listener = model.httpOwner(port.id, pattern);
   if (listener === undefined) return undefined;
   if (listener.hostname !== pattern && !model.hasHost(listener.id, pattern)) return undefined;
-  const name = scopeName(port, pattern);
+  return [...model.hostsCovering(listener.id, pattern)];
+}
+
+export function compileScope(
+  model: Model,
+  port: PortItem,
+  pattern: string,
+  content?: ScopeContent,
+): Scope | undefined {
+  const listener = model.httpOwner(port.id, pattern);
+  const hosts = content?.hosts ?? hostsOfScope(model, port, pattern);
+  if (listener === undefined || hosts === undefined) return undefined;
+  const name = content?.name ?? scopeName(port, pattern);
   const clusters = new Map<string, { readonly backend: string; readonly variant: Variant }>();
   const backends = new Set<string>();
   const routes: Message[] = port.protocol === "tls" ? [misdirected(name, listener, pattern)] : [];
-  for (const host of model.hostsCovering(listener.id, pattern)) {
+  for (const host of hosts) {
     for (const rule of host.rules) {
       for (const each of ruleRoutes(rule, {
         port,
@@ -59,7 +78,7 @@ export function compileScope(model: Model, port: PortItem, pattern: string): Sco
     }
   }
   routes.push(unmatched(listener, pattern));
-  const content = scopedRoutes({
+  const encoded = scopedRoutes({
     name,
     routes,
     retry: defaultRetry,
@@ -79,7 +98,7 @@ export function compileScope(model: Model, port: PortItem, pattern: string): Sco
           { kind: "endpoints", name: endpointsName(port.gateway, backend) },
         ],
   );
-  return { resource: resource("scope", name, content, { needs }), listener, clusters, backends };
+  return { resource: resource("scope", name, encoded, { needs }), listener, clusters, backends };
 }
 
 /**

@@ -69,6 +69,8 @@ export class EnvoyProcess {
       binary,
       [
         ...["-c", this.#configPath, "--disable-hot-restart", "--log-level", "warning"],
+        // At `warning` this component logs every resource that it refuses, of any tenant.
+        ...["--component-log-level", "config:error"],
         ...["--file-flush-interval-msec", "250"],
         ...["--drain-time-s", String(drainSeconds), "--parent-shutdown-time-s", String(drainSeconds + 1)],
         ...(concurrency === undefined ? [] : ["--concurrency", String(concurrency)]),

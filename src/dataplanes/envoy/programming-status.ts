@@ -1,0 +1,363 @@
+/**
+ * The status of a Gateway's items, as its Envoys answer: an ACK makes an item programmed, a NACK
+ * rejects it. Every upsert of a port, listener or certificate is answered by a report, and so is
+ * every later change; hosts and backends are reported once something of them is refused.
+ *
+ * - A certificate is programmed when nothing in it would be refused; one that an Envoy refuses all
+ *   the same is rejected.
+ * - A port is programmed when an Envoy has taken its listener.
+ * - A listener shares its port's status; beside that it is programmed when an Envoy has taken all
+ *   of its scopes (and the table of wildcards, if it has any), and rejected as soon as one of them
+ *   is refused as a whole. One that terminates TLS also needs a good certificate.
+ * - A host is rejected while rules of it are refused, and a backend while its cluster or endpoints
+ *   are.
+ *
+ * What Envoy says of a refusal quotes whole resources, of whatever tenants. Nothing of it goes into
+ * a report.
+ */
+
+import type { ItemId, ListenerItem, PlanDelta } from "../../plan/plan.ts";
+import type { ItemReport, RefusedRule } from "../dataplane.ts";
+import { ReportQueue, reportFor } from "../report-queue.ts";
+import type { Answer } from "./ads/ads-stream.ts";
+import { CertificateStatus } from "./certificate-status.ts";
+import { isHttp, type Model } from "./compile/model.ts";
+import type { Offender } from "./containment/offender-search.ts";
+
+const TABLE = "";
+
+/** What each Envoy said, by its name. */
+type Verdicts = Map<string, string | undefined>;
+
+interface ListenerStatus {
+  /** Scopes that no Envoy has answered for. */
+  readonly pending: Set<string>;
+  /** Names of Envoys, by scope. */
+  readonly refused: Map<string, Set<string>>;
+}
+
+export interface ProgrammingStatusOptions {
+  readonly model: Model;
+  /** Listeners that show a certificate. */
+  readonly usersOf: (certificate: ItemId) => Iterable<ItemId>;
+  readonly refusedRules: (host: ItemId) => Iterable<Offender>;
+  readonly isRefusedBackend: (id: ItemId) => boolean;
+  readonly isRefusedListener: (id: ItemId) => boolean;
+}
+
+export class ProgrammingStatus {
+  readonly #options: ProgrammingStatusOptions;
+  readonly #model: Model;
+  readonly #ports: Map<ItemId, Verdicts> = new Map();
+  readonly #listeners: Map<ItemId, ListenerStatus> = new Map();
+  /** Which listener a scope belongs to. */
+  readonly #scopes: Map<string, ItemId> = new Map();
+  readonly #awaitTable: Set<ItemId> = new Set();
+  readonly #certificates: CertificateStatus;
+  /** Hosts and backends that something of was ever refused: only they are reported. */
+  readonly #blemished: Set<ItemId> = new Set();
+  readonly #reports: ReportQueue = new ReportQueue(
+    (id) => this.#reportOf(id),
+    () => this.#checkSome(),
+  );
+
+  constructor(options: ProgrammingStatusOptions) {
+    this.#options = options;
+    this.#model = options.model;
+    this.#certificates = new CertificateStatus(options.model);
+  }
+
+  onReport(handler: (reports: readonly ItemReport[]) => void): void {
+    this.#reports.onReport(handler);
+  }
+
+  /** After the delta has been compiled. */
+  applied(delta: PlanDelta): void {
+    for (const id of delta.removes) {
+      for (const known of [this.#ports, this.#listeners, this.#certificates]) known.delete(id);
+      for (const known of [this.#awaitTable, this.#blemished]) known.delete(id);
+      this.#reports.forget(id);
+    }
+    for (const item of delta.upserts) {
+      this.#reports.renew(item.id);
+      if (item.type === "certificate") {
+        this.#certificates.add(item.id);
+      } else if (item.type === "port") this.#portTouched(item.id);
+      else if (item.type === "listener" || this.#blemished.has(item.id)) this.#reports.change(item.id);
+    }
+    if (this.#certificates.hasUnchecked) this.#reports.wake();
+  }
+
+  scopeChanged(scope: string, listener: ItemId): void {
+    const before = this.#scopes.get(scope);
+    if (before !== undefined && before !== listener) this.scopeRemoved(scope);
+    this.#scopes.set(scope, listener);
+    const status = this.#listener(listener);
+    status.pending.add(scope);
+    status.refused.delete(scope);
+  }
+
+  scopeRemoved(scope: string): void {
+    const listener = this.#scopes.get(scope);
+    this.#scopes.delete(scope);
+    const status = listener === undefined ? undefined : this.#listeners.get(listener);
+    status?.pending.delete(scope);
+    status?.refused.delete(scope);
+    if (listener !== undefined) this.#reports.change(listener);
+  }
+
+  /** The listener is in the table of wildcards now, which has to be taken again. */
+  tableChanged(listener: ItemId): void {
+    this.#listener(listener).pending.add(TABLE);
+    this.#awaitTable.add(listener);
+  }
+
+  portChanged(port: ItemId): void {
+    this.#ports.delete(port);
+  }
+
+  /** No Envoy needs to be asked. */
+  portImpossible(port: ItemId, problem: string): void {
+    this.#ports.set(port, new Map([["", problem]]));
+  }
+
+  /**
+   * An Envoy has gone. What it served, others serve, or it will again; of what it refused nothing
+   * is known any more.
+   */
+  replicaLeft(replica: string): void {
+    for (const [port, verdicts] of this.#ports) {
+      if (verdicts.get(replica) === undefined) continue;
+      verdicts.delete(replica);
+      this.#portTouched(port);
+    }
+    for (const [listener, { refused }] of this.#listeners) {
+      if (refused.size === 0) continue;
+      for (const scope of refused.keys()) cleared(refused, scope, replica);
+      this.#reports.change(listener);
+    }
+  }
+
+  /** The only Envoy there is does not run: nothing is served until it has answered again. */
+  unserved(replica: string, problem: string): void {
+    for (const { id } of this.#model.ports()) {
+      this.#verdicts(id).set(replica, problem);
+      this.#portTouched(id);
+    }
+  }
+
+  /** An Envoy has taken the current version of a resource. */
+  acknowledged(replica: string, { kind, name }: Answer): void {
+    if (kind === "listener") {
+      this.#verdicts(name).set(replica, undefined);
+      this.#portTouched(name);
+    } else if (kind === "scope") {
+      const listener = this.#scopes.get(name);
+      if (listener === undefined) return;
+      this.#settle(listener, name);
+      cleared(this.#listener(listener).refused, name, replica);
+    } else if (kind === "extension") {
+      for (const listener of this.#awaitTable) this.#settle(listener, TABLE);
+      this.#awaitTable.clear();
+      for (const [listener, { refused }] of this.#listeners) {
+        if (!refused.has(TABLE)) continue;
+        cleared(refused, TABLE, replica);
+        this.#reports.change(listener);
+      }
+    }
+  }
+
+  portRefused(replica: string, port: ItemId, text: string): void {
+    this.#verdicts(port).set(replica, this.#portProblem(port, text));
+    this.#portTouched(port);
+  }
+
+  /** A scope is refused as a whole, and no rule of it is to blame. */
+  scopeRefused(replica: string, scope: string): void {
+    const listener = this.#scopes.get(scope);
+    if (listener !== undefined) this.#refuse(replica, listener, scope);
+  }
+
+  tableRefused(replica: string): void {
+    for (const listener of this.#awaitTable) this.#refuse(replica, listener, TABLE);
+    this.#awaitTable.clear();
+  }
+
+  /** What a port with UDP routes forwards to is refused. */
+  streamsRefused(port: ItemId): void {
+    this.#verdicts(port).set("", this.#portProblem(port, ""));
+    this.#portTouched(port);
+  }
+
+  listenerChanged(id: ItemId): void {
+    this.#reports.change(id);
+  }
+
+  hostChanged(id: ItemId): void {
+    if (this.#options.refusedRules(id)[Symbol.iterator]().next().done !== true) this.#blemished.add(id);
+    if (this.#blemished.has(id)) this.#reports.change(id);
+  }
+
+  backendChanged(id: ItemId): void {
+    this.#blemished.add(id);
+    this.#reports.change(id);
+  }
+
+  #verdicts(port: ItemId): Verdicts {
+    const verdicts = this.#ports.get(port) ?? new Map<string, string | undefined>();
+    this.#ports.set(port, verdicts);
+    return verdicts;
+  }
+
+  #settle(listener: ItemId, scope: string): void {
+    this.#listener(listener).pending.delete(scope);
+    this.#reports.change(listener);
+  }
+
+  #refuse(replica: string, listener: ItemId, scope: string): void {
+    this.#settle(listener, scope);
+    const { refused } = this.#listener(listener);
+    refused.set(scope, (refused.get(scope) ?? new Set()).add(replica));
+  }
+
+  /** It is another one now, or none. */
+  certificateTouched(id: ItemId): void {
+    this.#certificates.touched(id);
+  }
+
+  /** Checked now if it has not been. */
+  certificateProblem(id: ItemId): string | undefined {
+    return this.#certificates.problem(id);
+  }
+
+  /** Said by an Envoy; what it has of the certificate from before goes on being shown. */
+  certificateRefused(id: ItemId): void {
+    this.#certificates.refuse(id);
+    this.#certificateChanged(id);
+  }
+
+  /** Why a socket cannot be bound may be told; the rest of Envoy's text may not. */
+  #portProblem(id: ItemId, text: string): string {
+    const number = this.#model.get("port", id)?.port;
+    const [, why] = /cannot bind '[^']*': ([^\n]*)/.exec(text) ?? [];
+    return `port ${number} cannot be opened: ${why?.toLowerCase() ?? "the data plane refuses its configuration"}`;
+  }
+
+  #listener(id: ItemId): ListenerStatus {
+    const status = this.#listeners.get(id) ?? { pending: new Set(), refused: new Map() };
+    this.#listeners.set(id, status);
+    return status;
+  }
+
+  #portTouched(port: ItemId): void {
+    this.#reports.change(port);
+    for (const { id } of this.#model.httpListeners(port)) this.#reports.change(id);
+    for (const { id } of this.#model.streamListeners(port)) this.#reports.change(id);
+  }
+
+  #certificateChanged(id: ItemId): void {
+    this.#reports.change(id);
+    for (const listener of this.#options.usersOf(id)) this.#reports.change(listener);
+  }
+
+  /** Whether there are more. */
+  #checkSome(): boolean {
+    for (const id of this.#certificates.checkSome()) this.#certificateChanged(id);
+    return this.#certificates.hasUnchecked;
+  }
+
+  /** Undefined while the status is not known yet. */
+  #reportOf(id: ItemId): ItemReport | undefined {
+    const item = this.#model.item(id);
+    switch (item?.type) {
+      case "port": {
+        const verdicts = this.#ports.get(id);
+        return verdicts === undefined || verdicts.size === 0
+          ? undefined
+          : reportFor(id, "PortUnavailable", problemOf(verdicts));
+      }
+      case "certificate": {
+        const known = this.#certificates.known(id);
+        return known === undefined ? undefined : reportFor(id, "InvalidCertificate", known.problem);
+      }
+      case "listener":
+        return this.#listenerReport(item);
+      case "host":
+        return this.#blemished.has(id) ? this.#hostReport(id) : undefined;
+      case "backend":
+        return this.#blemished.has(id) ? this.#backendReport(id) : undefined;
+      default:
+        return undefined;
+    }
+  }
+
+  #listenerReport(listener: ListenerItem): ItemReport | undefined {
+    const { id, port, tls } = listener;
+    const verdicts = this.#ports.get(port);
+    if (verdicts === undefined || verdicts.size === 0) return undefined;
+    const portProblem = problemOf(verdicts);
+    if (portProblem !== undefined) return reportFor(id, "PortUnavailable", portProblem);
+    if (this.#options.isRefusedListener(id)) return reportFor(id, "Refused", LISTENER_CLOSED);
+    if (tls?.mode === "Terminate") {
+      const problems = tls.certificates.map((certificate) => this.#certificates.known(certificate));
+      if (
+        tls.certificates.some(
+          (certificate, index) =>
+            problems[index] === undefined && this.#certificates.isUnchecked(certificate),
+        )
+      )
+        return undefined;
+      if (!problems.some((known) => known !== undefined && known.problem === undefined)) {
+        const problem = problems.findLast((known) => known !== undefined)?.problem;
+        return reportFor(id, "InvalidCertificate", problem ?? "the listener has no certificate");
+      }
+    }
+    if (!isHttp(listener)) return reportFor(id, "", undefined);
+    const status = this.#listeners.get(id);
+    if (status === undefined || status.pending.size > 0) return undefined;
+    return reportFor(id, "Refused", status.refused.size === 0 ? undefined : LISTENER_REFUSED);
+  }
+
+  #hostReport(id: ItemId): ItemReport {
+    const rules = new Map<string, RefusedRule>();
+    for (const offender of this.#options.refusedRules(id)) {
+      const refused = refusedRule(offender);
+      rules.set(JSON.stringify(refused), refused);
+    }
+    if (rules.size === 0) return reportFor(id, "", undefined);
+    return { ...reportFor(id, "Refused", HOST_REFUSED), rules: [...rules.values()].slice(0, MOST_RULES) };
+  }
+
+  #backendReport(id: ItemId): ItemReport {
+    return reportFor(id, "Refused", this.#options.isRefusedBackend(id) ? BACKEND_REFUSED : undefined);
+  }
+}
+
+const LISTENER_REFUSED = "the data plane refuses the configuration of a hostname of the listener";
+const LISTENER_CLOSED = "the data plane refuses the listener: connections to it are closed";
+const HOST_REFUSED = "the data plane refuses rules of the hostname";
+const BACKEND_REFUSED = "the data plane refuses the configuration of the backend";
+/** Told of one host; a status has room for few. */
+const MOST_RULES = 64;
+
+function refusedRule({ suspect, treatment, field }: Offender): RefusedRule {
+  const { kind, namespace, name, rule } = suspect.rule.origin;
+  const what = field ?? `rules[${rule}]`;
+  const outcome =
+    treatment === "500"
+      ? "requests that the rule matches are answered with 500"
+      : "no request is taken by the rule";
+  return { kind, namespace, name, rule, message: `the data plane refuses ${what}: ${outcome}` };
+}
+
+/** Rejected as soon as one Envoy rejects, programmed as soon as one serves. */
+function problemOf(verdicts: ReadonlyMap<string, string | undefined>): string | undefined {
+  for (const problem of verdicts.values()) if (problem !== undefined) return problem;
+  return undefined;
+}
+
+function cleared(refused: Map<string, Set<string>>, scope: string, replica: string): void {
+  const said = refused.get(scope);
+  said?.delete(replica);
+  if (said?.size === 0) refused.delete(scope);
+}
