@@ -41,11 +41,13 @@ type Config struct {
 	Routes       int   `json:"routes"`
 	Samples      int   `json:"samples"`
 	HandOvers    int   `json:"handOvers"`
-	// LimitSeconds bounds how long a size may take until all statuses are true.
-	LimitSeconds int `json:"limitSeconds"`
+	// Limits bound, for each size, the seconds from the last creation until all statuses are true.
+	Limits []int `json:"limits"`
 	// KindSeconds bounds the samples of one kind of change, SampleSeconds one sample.
 	KindSeconds   int `json:"kindSeconds"`
 	SampleSeconds int `json:"sampleSeconds"`
+	// StartSeconds bounds the time until the first tenants are served.
+	StartSeconds int `json:"startSeconds"`
 	// BackendAddress is where this program serves as the backend of all tenants.
 	BackendAddress string `json:"backendAddress"`
 }

@@ -43,7 +43,7 @@ type Sweep struct {
 	Complete bool           `json:"complete"`
 }
 
-func (d *Driver) grow(size int) (Growth, error) {
+func (d *Driver) grow(size int, limit time.Duration) (Growth, error) {
 	added, err := d.prepare(size)
 	if err != nil {
 		return Growth{}, err
@@ -64,7 +64,7 @@ func (d *Driver) grow(size int) (Growth, error) {
 	growth := Growth{SetsAdded: len(added), Objects: len(added) * (4 + d.config.Routes),
 		CreationSeconds: created.Sub(began).Seconds()}
 	d.tenants = append(d.tenants, added...)
-	growth.AllTrue = d.awaitTrue(created.Add(seconds(d.config.LimitSeconds)))
+	growth.AllTrue = d.awaitTrue(created.Add(limit))
 	growth.TrueSeconds, growth.TrueAfterSeconds = time.Since(began).Seconds(), time.Since(created).Seconds()
 	growth.DriverCPUSeconds = ownCPU() - cpu
 	growth.Tally = d.statuses.tally(d.config.Routes)

@@ -74,9 +74,9 @@ func peers(path string) error {
 	}
 	defer driver.regulars.end()
 	out := json.NewEncoder(os.Stdout)
-	for _, size := range config.Sizes {
+	for index, size := range config.Sizes {
 		result := Result{Size: size}
-		if result.Growth, err = driver.grow(size); err != nil {
+		if result.Growth, err = driver.grow(size, seconds(config.Limits[index])); err != nil {
 			return err
 		}
 		// Early, so that what follows cannot lose it.
@@ -145,7 +145,7 @@ func (d *Driver) createRegulars() error {
 		}
 		d.known = append(d.known, tenant)
 	}
-	deadline := time.Now().Add(seconds(d.config.LimitSeconds))
+	deadline := time.Now().Add(seconds(d.config.StartSeconds))
 	if err := d.awaitAddress(deadline); err != nil {
 		return err
 	}
