@@ -15,7 +15,7 @@ type Backend struct {
 }
 
 func startBackend(name, address string) (Backend, error) {
-	listener, err := net.Listen("tcp", address+":0")
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return Backend{}, fmt.Errorf("backend %s: %w", name, err)
 	}
@@ -24,5 +24,6 @@ func startBackend(name, address string) (Backend, error) {
 		_, _ = w.Write([]byte(name))
 	})}
 	go func() { _ = server.Serve(listener) }()
-	return Backend{name, address, listener.Addr().(*net.TCPAddr).Port}, nil
+	place := listener.Addr().(*net.TCPAddr)
+	return Backend{name, place.IP.String(), place.Port}, nil
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 	"time"
@@ -18,6 +20,8 @@ type LoadConfig struct {
 	RequestsPerConnection int `json:"requestsPerConnection"`
 	// PerSecond bounds all requests together; 0 is as fast as answers come.
 	PerSecond int `json:"perSecond"`
+	// BackendPorts are where this process answers itself, as the backends of all hosts.
+	BackendPorts []int `json:"backendPorts"`
 }
 
 // LoadReport is a line every second, and the last line when standard input ends.
@@ -35,7 +39,8 @@ type loadCounts struct {
 	slowest time.Duration
 }
 
-// load runs until standard input ends: a load whose parent has died must not go on.
+// load begins with the first line of standard input, so that its backends are there before, and runs
+// until standard input ends: a load whose parent has died must not go on.
 func load(path string) error {
 	var config LoadConfig
 	text, err := os.ReadFile(path)
@@ -46,15 +51,19 @@ func load(path string) error {
 		return err
 	}
 	counts := &loadCounts{report: LoadReport{Reasons: map[string]int64{}}}
-	stop := make(chan struct{})
-	go func() {
-		buffer := make([]byte, 64)
-		for {
-			if _, err := os.Stdin.Read(buffer); err != nil {
-				close(stop)
-				return
-			}
+	for _, port := range config.BackendPorts {
+		if _, err := startBackend("backend", fmt.Sprintf("127.0.0.1:%d", port)); err != nil {
+			return err
 		}
+	}
+	stop := make(chan struct{})
+	input := bufio.NewReader(os.Stdin)
+	if _, err := input.ReadString('\n'); err != nil {
+		return nil
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, input)
+		close(stop)
 	}()
 	var clients sync.WaitGroup
 	for number := range config.Connections {

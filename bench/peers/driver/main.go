@@ -106,10 +106,10 @@ func newDriver(ctx context.Context, config Config) (*Driver, error) {
 		return nil, err
 	}
 	driver := &Driver{config: config, api: api, audit: AuditLog{config.AuditLog, config.AuditUser}}
-	if driver.first, err = startBackend("first", config.BackendAddress); err != nil {
+	if driver.first, err = startBackend("first", config.BackendAddress+":0"); err != nil {
 		return nil, err
 	}
-	if driver.second, err = startBackend("second", config.BackendAddress); err != nil {
+	if driver.second, err = startBackend("second", config.BackendAddress+":0"); err != nil {
 		return nil, err
 	}
 	for _, namespace := range []string{infraNamespace, "regular"} {

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-const requestTimeout = 5 * time.Second
+// requestTimeout is longer than any pause of a contestant that its clients would put up with.
+const requestTimeout = 10 * time.Second
 
 // Answer is what a client sees of one request.
 type Answer struct {
