@@ -48,8 +48,8 @@ export class Changes {
   }
 
   #put(tenant: string, version: Version): void {
+    writeTenant(this.#place, tenant, version, this.#versions.get(tenant));
     this.#versions.set(tenant, version);
-    writeTenant(this.#place, tenant, version);
   }
 
   #comeAndGo(number: number): void {

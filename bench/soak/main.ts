@@ -3,21 +3,19 @@
  * bench:soak`. No request may fail, and memory must not grow.
  */
 
-import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { driverProgram } from "../peers/programs.ts";
 import { Changes } from "./changes.ts";
 import { classesOf, type Growth, growthOf } from "./heap-classes.ts";
+import { Load, type LoadReport } from "./load.ts";
 import { isWell, type SoakResult, soakReport } from "./soak-report.ts";
 import { type MemorySample, type Plane, Subject } from "./subject.ts";
-import { hostOf, PATHS, type Place, writeGateway } from "./world.ts";
+import { type Place, writeGateway } from "./world.ts";
 
 const HELP = `npm run bench:soak -- [--minutes 60] [--planes embedded,envoy] [--tenants 200] [--heap] [--per-second N] [--output DIR]
 
@@ -28,8 +26,6 @@ const HELP = `npm run bench:soak -- [--minutes 60] [--planes embedded,envoy] [--
 `;
 
 const CHANGES_PER_SECOND = 3;
-const CONNECTIONS = 32;
-const REQUESTS_PER_CONNECTION = 50;
 const SAMPLES = 60;
 
 interface Settings {
@@ -39,13 +35,6 @@ interface Settings {
   readonly perSecond: number;
   readonly heap: boolean;
   readonly output: string;
-}
-
-interface LoadReport {
-  readonly requests: number;
-  readonly failed: number;
-  readonly reasons: Readonly<Record<string, number>>;
-  readonly slowestMs: number;
 }
 
 const settings = readSettings();
@@ -160,57 +149,6 @@ function tell(
   );
 }
 
-/** The load, a process of its own that also serves as the backends. */
-class Load {
-  readonly #child;
-  readonly #ended: Promise<unknown>;
-  #slowest = 0;
-  latest: LoadReport = { requests: 0, failed: 0, reasons: {}, slowestMs: 0 };
-
-  private constructor(program: string, config: string) {
-    this.#child = spawn(program, ["load", config], { stdio: ["pipe", "pipe", "inherit"] });
-    const lines = createInterface({ input: this.#child.stdout });
-    this.#ended = new Promise((done) => lines.once("close", done));
-    lines.on("line", (line) => {
-      this.latest = JSON.parse(line) as LoadReport;
-      this.#slowest = Math.max(this.#slowest, this.latest.slowestMs);
-    });
-  }
-
-  static async start(
-    file: string,
-    place: Place,
-    tenants: readonly string[],
-    perSecond: number,
-  ): Promise<Load> {
-    const config = {
-      address: `127.0.0.1:${place.port}`,
-      hosts: tenants.map(hostOf),
-      paths: PATHS,
-      connections: CONNECTIONS,
-      requestsPerConnection: REQUESTS_PER_CONNECTION,
-      perSecond,
-      backendPorts: place.backendPorts,
-    };
-    writeFileSync(file, JSON.stringify(config));
-    return new Load(await driverProgram(), file);
-  }
-
-  go(): void {
-    this.#child.stdin.write("go\n");
-  }
-
-  async stop(): Promise<LoadReport> {
-    this.#child.stdin.end();
-    await this.#ended;
-    return { ...this.latest, slowestMs: this.#slowest };
-  }
-
-  kill(): void {
-    if (this.#child.exitCode === null) this.#child.kill("SIGKILL");
-  }
-}
-
 async function served(port: number): Promise<void> {
   const end = Date.now() + 120_000;
   while (!(await accepts(port))) {
@@ -222,7 +160,6 @@ async function served(port: number): Promise<void> {
 }
 
 async function accepts(port: number): Promise<boolean> {
-  const { connect } = await import("node:net");
   return new Promise((done) => {
     const socket = connect(port, "127.0.0.1", () => {
       socket.destroy();

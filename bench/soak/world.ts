@@ -49,10 +49,14 @@ export function writeGateway(place: Place): void {
   ]);
 }
 
-export function writeTenant(place: Place, tenant: string, version: Version): void {
+/** Keys are made anew only when the certificate's number is another one: a file that stays the same is no change. */
+export function writeTenant(place: Place, tenant: string, version: Version, before?: Version): void {
   const tls = { certificateRefs: [{ name: "tls" }] };
   const listener = { name: "https", port: place.port, protocol: "HTTPS", hostname: hostOf(tenant), tls };
   const parentRef = { name: "shared", namespace: "infra" };
+  if (before?.certificate !== version.certificate) {
+    put(place, `${tenant}-certificate.yaml`, [secret(tenant, "tls", hostOf(tenant))]);
+  }
   put(place, `${tenant}.yaml`, [
     { apiVersion: "v1", kind: "Namespace", metadata: { name: tenant } },
     gatewayApi("ListenerSet", { name: "own", namespace: tenant }, { parentRef, listeners: [listener] }),
@@ -60,20 +64,9 @@ export function writeTenant(place: Place, tenant: string, version: Version): voi
     service(tenant),
     slice(tenant, place.backendPorts[version.backend]),
   ]);
-  putCertificate(place, tenant, version.certificate);
-}
-
-/** Keys are made anew only when the certificate's number is: a file that stays the same is no change. */
-const certificates = new Map<string, number>();
-
-function putCertificate(place: Place, tenant: string, number: number): void {
-  if (certificates.get(tenant) === number) return;
-  certificates.set(tenant, number);
-  put(place, `${tenant}-certificate.yaml`, [secret(tenant, "tls", hostOf(tenant))]);
 }
 
 export function removeTenant(place: Place, tenant: string): void {
-  certificates.delete(tenant);
   for (const name of [`${tenant}.yaml`, `${tenant}-certificate.yaml`]) {
     rmSync(join(place.manifests, name), { force: true });
   }

@@ -117,7 +117,7 @@ func loadClient(config LoadConfig, number int, counts *loadCounts, stop <-chan s
 			}
 			began := time.Now()
 			answer, err := session.get(config.Paths[(turn+request)%len(config.Paths)])
-			counts.note(host, time.Since(began), answer, err)
+			counts.note(time.Since(began), answer, err)
 			if rest := pause - time.Since(began); rest > 0 {
 				time.Sleep(rest)
 			}
@@ -126,7 +126,7 @@ func loadClient(config LoadConfig, number int, counts *loadCounts, stop <-chan s
 	}
 }
 
-func (c *loadCounts) note(host string, took time.Duration, answer Answer, err error) {
+func (c *loadCounts) note(took time.Duration, answer Answer, err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.report.Requests++
@@ -135,5 +135,5 @@ func (c *loadCounts) note(host string, took time.Duration, answer Answer, err er
 		return
 	}
 	c.report.Failed++
-	c.report.Reasons[fmt.Sprintf("%s: %s", host, reasonOf(answer, err))]++
+	c.report.Reasons[reasonOf(answer, err)]++
 }
