@@ -35,8 +35,9 @@ export class Changes {
 
   #change(): void {
     const number = this.#count++;
-    // A prime step, so that kinds of changes and tenants do not fall in step.
-    const tenant = this.#tenants[(number * 37) % this.#tenants.length] ?? "";
+    // One further after each round, so that every tenant meets every kind of change.
+    const round = Math.floor(number / this.#tenants.length);
+    const tenant = this.#tenants[(number * 37 + round) % this.#tenants.length] ?? "";
     const version = this.#versions.get(tenant) ?? FIRST;
     const kinds: readonly (() => void)[] = [
       () => this.#put(tenant, { ...version, extraPath: `/extra-${number}` }),
