@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -33,36 +34,46 @@ type AuditLog struct {
 	user string
 }
 
-// mark is the place in the log up to which everything has happened before now.
-func (a AuditLog) mark() int64 {
-	info, err := os.Stat(a.path)
-	if err != nil {
-		return 0
-	}
-	return info.Size()
+// Count goes on from where it has read to.
+type Count struct {
+	log    AuditLog
+	offset int64
+	writes Writes
 }
 
-func (a AuditLog) since(mark int64) (Writes, error) {
-	writes := Writes{map[string]int{}, map[string]int{}}
-	file, err := os.Open(a.path)
+// mark begins a count with what happens from now on.
+func (a AuditLog) mark() *Count {
+	count := &Count{log: a, writes: Writes{map[string]int{}, map[string]int{}}}
+	if info, err := os.Stat(a.path); err == nil {
+		count.offset = info.Size()
+	}
+	return count
+}
+
+func (c *Count) read() error {
+	file, err := os.Open(c.log.path)
 	if err != nil {
-		return writes, err
+		return err
 	}
 	defer file.Close()
-	if _, err := file.Seek(mark, io.SeekStart); err != nil {
-		return writes, err
+	if info, err := file.Stat(); err == nil && info.Size() < c.offset {
+		return errors.New("the audit log was rotated while it was being counted")
+	}
+	if _, err := file.Seek(c.offset, io.SeekStart); err != nil {
+		return err
 	}
 	reader := bufio.NewReaderSize(file, 1<<20)
 	for {
 		line, err := reader.ReadBytes('\n')
 		if err == io.EOF {
 			// What is left has no end yet.
-			return writes, nil
+			return nil
 		}
 		if err != nil {
-			return writes, err
+			return err
 		}
-		a.count(line, writes)
+		c.offset += int64(len(line))
+		c.log.count(line, c.writes)
 	}
 }
 
@@ -103,20 +114,19 @@ func (a AuditLog) count(line []byte, writes Writes) {
 	}
 }
 
-// quiet waits until no status has been written for a while, and gives what was written since mark.
-func (a AuditLog) quiet(mark int64, calm, limit time.Duration) (Writes, error) {
+// quiet waits until no status has been written for a while, and gives what was written in all.
+func (c *Count) quiet(calm, limit time.Duration) (Writes, error) {
 	deadline := time.Now().Add(limit)
 	last, changed := -1, time.Now()
 	for {
-		writes, err := a.since(mark)
-		if err != nil {
-			return writes, err
+		if err := c.read(); err != nil {
+			return c.writes, err
 		}
-		if sum := writes.statuses(); sum != last {
+		if sum := c.writes.statuses(); sum != last {
 			last, changed = sum, time.Now()
 		}
 		if time.Since(changed) >= calm || time.Now().After(deadline) {
-			return writes, nil
+			return c.writes, nil
 		}
 		time.Sleep(500 * time.Millisecond)
 	}

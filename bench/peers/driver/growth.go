@@ -49,7 +49,7 @@ func (d *Driver) grow(size int, limit time.Duration) (Growth, error) {
 		return Growth{}, err
 	}
 	d.regulars.take()
-	mark, costs, cpu := d.audit.mark(), d.meter.mark(), ownCPU()
+	count, costs, cpu := d.audit.mark(), d.meter.mark(), ownCPU()
 	detector := newLieDetector(d.address, d.statuses.set)
 	d.detector.Store(detector)
 	stop := make(chan struct{})
@@ -70,7 +70,7 @@ func (d *Driver) grow(size int, limit time.Duration) (Growth, error) {
 	growth.Tally = d.statuses.tally(d.config.Routes)
 	logf("%d sets: created in %.1f s, all true: %v after %.1f s", size, growth.CreationSeconds, growth.AllTrue, growth.TrueSeconds)
 
-	growth.Writes, err = d.audit.quiet(mark, calm, 30*time.Second)
+	growth.Writes, err = count.quiet(calm, 30*time.Second)
 	if err != nil {
 		close(stop)
 		return growth, err

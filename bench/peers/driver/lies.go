@@ -55,13 +55,13 @@ func newLieDetector(address string, statuses func(string) (setState, bool)) *Lie
 
 // add is called when the API server has taken the set and its routes.
 func (l *LieDetector) add(tenant *Tenant) {
-	state, _ := l.statuses(tenant.key())
 	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.truths[tenant.key()] = &truth{tenant: tenant, programmed: state.programmed, since: time.Now()}
+	l.truths[tenant.key()] = &truth{tenant: tenant}
 	l.order = append(l.order, tenant.key())
-	if state.programmed {
-		l.urgent = append(l.urgent, tenant.key())
+	l.mutex.Unlock()
+	// Read when changes are already followed, so that none falls in between.
+	if state, known := l.statuses(tenant.key()); known {
+		l.onSet(tenant.key(), state)
 	}
 }
 
@@ -69,7 +69,7 @@ func (l *LieDetector) onSet(key string, state setState) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	each, known := l.truths[key]
-	if !known || each.programmed == state.programmed {
+	if !known || each.programmed == state.programmed || state.since.Before(each.since) {
 		return
 	}
 	if state.programmed {

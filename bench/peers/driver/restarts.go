@@ -42,7 +42,7 @@ func (d *Driver) restarts() Restarts {
 func (d *Driver) restart(what string, pods Pods, end func([]pod) error) Restart {
 	result := Restart{}
 	d.regulars.take()
-	mark := d.audit.mark()
+	count := d.audit.mark()
 	before, err := podsOf(d.api, pods)
 	if err == nil {
 		err = end(before)
@@ -56,7 +56,7 @@ func (d *Driver) restart(what string, pods Pods, end func([]pod) error) Restart 
 		result.Problem = err.Error()
 	}
 	time.Sleep(afterRestart)
-	writes, err := d.audit.quiet(mark, calm, 60*time.Second)
+	writes, err := count.quiet(calm, 60*time.Second)
 	if err != nil {
 		result.Problem = err.Error()
 	}
