@@ -32,6 +32,11 @@ function costOf(part: string, value: (cost: Cost) => number): (result: SizeResul
   };
 }
 
+function workingSet(part: string): Measure {
+  const of = costOf(part, (cost) => cost.workingSetBytes / 1e6);
+  return { title: `memory, ${part}, working set`, unit: "MB", of };
+}
+
 function writesOf(kind: string): (result: SizeResult) => number {
   return ({ growth }) => growth.writes.accepted[`${kind}/status`] ?? 0;
 }
@@ -144,10 +149,11 @@ export const GROUPS: readonly Group[] = [
     })),
   },
   {
-    title: "memory (working set) at the end, and at its highest",
+    title: "resident memory at the end and at its highest, and the working set",
     measures: PARTS.flatMap((part): readonly Measure[] => [
-      { title: `memory, ${part}`, unit: "MB", of: costOf(part, (cost) => cost.largestBytes / 1e6) },
+      { title: `memory, ${part}`, unit: "MB", of: costOf(part, (cost) => cost.residentBytes / 1e6) },
       { title: `memory, ${part}, highest`, unit: "MB", of: costOf(part, (cost) => cost.peakBytes / 1e6) },
+      ...(part === "API server" ? [] : [workingSet(part)]),
     ]),
   },
   {
@@ -223,12 +229,16 @@ export const GROUPS: readonly Group[] = [
         of: restart(({ dataPlaneLoss }) => dataPlaneLoss.others.outageMs / 1000),
       },
       {
-        title: "data plane: status writes",
+        title: "data plane, rolled out: status writes",
         unit: "count",
         ratio: false,
-        of: restart(
-          ({ dataPlaneRollout, dataPlaneLoss }) => dataPlaneRollout.statusWrites + dataPlaneLoss.statusWrites,
-        ),
+        of: restart(({ dataPlaneRollout }) => dataPlaneRollout.statusWrites),
+      },
+      {
+        title: "data plane, only pod lost: status writes",
+        unit: "count",
+        ratio: false,
+        of: restart(({ dataPlaneLoss }) => dataPlaneLoss.statusWrites),
       },
     ],
   },

@@ -24,10 +24,11 @@ export interface Writes {
 
 export interface Cost {
   readonly cpuSeconds: number;
-  readonly largestBytes: number;
-  readonly sumBytes: number;
   readonly residentBytes: number;
   readonly peakBytes: number;
+  /** None of what is no container. */
+  readonly workingSetBytes: number;
+  readonly sumBytes: number;
   readonly containers: number;
   readonly restarts: number;
 }

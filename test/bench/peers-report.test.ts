@@ -13,10 +13,10 @@ const spread = (median: number): Spread => ({
 const others: Bystanders = { requests: 100, failed: 0, reasons: {}, times: spread(1), outageMs: 0 };
 const cost = (bytes: number): Cost => ({
   cpuSeconds: 1,
-  largestBytes: bytes,
-  sumBytes: bytes,
   residentBytes: bytes,
   peakBytes: bytes,
+  workingSetBytes: bytes,
+  sumBytes: bytes,
   containers: 1,
   restarts: 0,
 });

@@ -11,17 +11,20 @@ import (
 	"time"
 )
 
-// Cost of one part in a while. Memory is the working set, as kubelet counts it: what is in use less
-// what is merely cached; resident is the sum of the processes' own pages and those they share.
+// Cost of one part in a while. Resident is what the processes have in memory, their programs and
+// what they share included. The working set is what kubelet counts: what the cgroup is charged for
+// less what is merely cached; files in memory-backed volumes are in it, pages of a program that
+// somebody else has read first are not.
 type Cost struct {
 	CPUSeconds float64 `json:"cpuSeconds"`
-	// Largest of the part's containers; Sum over all of them.
-	LargestBytes  int64 `json:"largestBytes"`
-	SumBytes      int64 `json:"sumBytes"`
-	ResidentBytes int64 `json:"residentBytes"`
-	PeakBytes     int64 `json:"peakBytes"`
-	Containers    int   `json:"containers"`
-	Restarts      int   `json:"restarts"`
+	// Of the largest of the part's containers; the peak since the while began.
+	ResidentBytes   int64 `json:"residentBytes"`
+	PeakBytes       int64 `json:"peakBytes"`
+	WorkingSetBytes int64 `json:"workingSetBytes"`
+	// Over all of them.
+	SumBytes   int64 `json:"sumBytes"`
+	Containers int   `json:"containers"`
+	Restarts   int   `json:"restarts"`
 }
 
 type container struct {
@@ -99,13 +102,13 @@ func (m *Meter) read() {
 		if err != nil {
 			continue
 		}
-		memory := cgroupMemory(folder)
+		resident := residentOf(folder)
 		cost := costs[each.part]
 		cost.Containers++
 		cost.Restarts += each.restarts
-		cost.LargestBytes = max(cost.LargestBytes, memory)
-		cost.SumBytes += memory
-		cost.ResidentBytes += residentOf(folder)
+		cost.ResidentBytes = max(cost.ResidentBytes, resident)
+		cost.WorkingSetBytes = max(cost.WorkingSetBytes, cgroupMemory(folder))
+		cost.SumBytes += resident
 		costs[each.part] = cost
 		m.spend(each.part, each.id, cpu)
 	}
@@ -114,11 +117,11 @@ func (m *Meter) read() {
 		if err != nil {
 			continue
 		}
-		costs[name] = Cost{LargestBytes: resident, SumBytes: resident, ResidentBytes: resident, Containers: 1}
+		costs[name] = Cost{ResidentBytes: resident, SumBytes: resident, Containers: 1}
 		m.spend(name, name, cpu)
 	}
 	for name, cost := range costs {
-		m.peaks[name] = max(m.peaks[name], cost.LargestBytes)
+		m.peaks[name] = max(m.peaks[name], cost.ResidentBytes)
 	}
 	m.costs = costs
 }
