@@ -3,7 +3,7 @@
 
 import { CHART, ROOT, readText } from "../../test/chart/manifests.ts";
 import { loadImage } from "../../test/cluster/cluster.ts";
-import { envoyReference } from "../../test/cluster/envoy-image.ts";
+import { envoyImage, envoyReference } from "../../test/cluster/envoy-image.ts";
 import { fullReference } from "../../test/cluster/image.ts";
 import { productImage } from "../../test/cluster/product-image.ts";
 import { type Bed, ok } from "../../test/e2e/bed.ts";
@@ -110,7 +110,10 @@ async function installEnvoyGateway(bed: Bed): Promise<void> {
       env: ["PATH=/usr/local/bin"],
     },
   });
-  // Its own default is an Envoy that the bed cannot pull: both contestants have the same one here.
+  // Its own default is an Envoy that the bed cannot pull: both contestants have the same one here. It
+  // is started by its name alone, so the image must say where it is, as Envoy's own image does.
+  const proxy = await envoyImage();
+  await loadImage(bed.cluster, { ...proxy, config: { ...proxy.config, env: ["PATH=/usr/local/bin"] } });
   const image = `--set=global.images.envoyProxy.image=${fullReference(envoyReference)}`;
   const place = ["-n", ENVOY_GATEWAY, "--create-namespace"];
   await ok(bed.helm(["install", "eg", chart, ...place, "--wait", "--timeout=300s", image]));

@@ -74,10 +74,18 @@ async function withBed(
     await work(bed);
     return undefined;
   } catch (error) {
+    if (bed !== undefined) await showPods(bed);
     return error instanceof Error ? error.message : String(error);
   } finally {
     await bed?.down();
   }
+}
+
+/** What can still be seen before the cluster goes. */
+async function showPods(bed: Bed): Promise<void> {
+  const pods = await bed.kubectl(["get", "pods", "-A", "-o", "wide"]);
+  const events = await bed.kubectl(["get", "events", "-A", "--field-selector=type=Warning"]);
+  console.error([pods.out, ...events.out.split("\n").slice(-20)].join("\n"));
 }
 
 /** Runs the driver inside the cluster; it gives a line of JSON for each size, twice: at first without what comes last. */
