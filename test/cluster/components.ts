@@ -146,13 +146,22 @@ export function writeSettings(cluster: Cluster): void {
   writeFileSync(at("Corefile"), `.:53 {\n  bind ${nodeAddress}\n  errors\n  ${dns}\n}\n`);
 }
 
-/** Which rights the controller uses is read off this log. Nobody else's requests are anybody's business here. */
+/**
+ * Which rights the controller uses is read off this log, and how often it writes, beside the peer that bench/peers measures.
+ * Nobody else's requests are anybody's business here.
+ */
 const auditPolicy = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
   omitStages: ["RequestReceived"],
   rules: [
-    { level: "Metadata", users: ["system:serviceaccount:mergeway-system:mergeway"] },
+    {
+      level: "Metadata",
+      users: [
+        "system:serviceaccount:mergeway-system:mergeway",
+        "system:serviceaccount:envoy-gateway-system:envoy-gateway",
+      ],
+    },
     { level: "None" },
   ],
 };

@@ -1,0 +1,3 @@
+module mergeway.test/peers-driver
+
+go 1.26.0
