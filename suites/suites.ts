@@ -1,0 +1,5 @@
+import { grpcInterop } from "./grpc-interop.ts";
+import type { Suite } from "./suite.ts";
+
+/** All suites, in the order in which they run and are shown. */
+export const SUITES: readonly Suite[] = [grpcInterop];
