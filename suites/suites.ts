@@ -1,5 +1,7 @@
+import { browser } from "./browser/suite.ts";
 import { grpcInterop } from "./grpc-interop.ts";
+import { h2spec } from "./h2spec.ts";
 import type { Suite } from "./suite.ts";
 
 /** All suites, in the order in which they run and are shown. */
-export const SUITES: readonly Suite[] = [grpcInterop];
+export const SUITES: readonly Suite[] = [grpcInterop, h2spec, browser];
