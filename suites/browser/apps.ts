@@ -155,6 +155,8 @@ const streamlit: App = {
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, "app.py"), STREAMLIT_APP);
     const settings = {
+      // It takes itself for its own development where it is not in site-packages.
+      "global.developmentMode": "false",
       "server.headless": "true",
       "server.address": "127.0.0.1",
       "server.port": String(port),
