@@ -58,7 +58,7 @@ async function runSuite(suite: Suite, wanted: Wanted): Promise<Verdict> {
   const room: Room = {
     folder,
     short: wanted.short,
-    certificates: writeCertificates(folder),
+    certificates: await writeCertificates(folder),
     say: (line) => console.log(`${suite.name}: ${line}`),
     keep: (end) => void ends.push(end),
   };

@@ -18,7 +18,12 @@ export const browser: Suite = {
     await chromium();
     for (const app of chosenApps(room)) await app.install();
   },
-  start: async (room) => Promise.all(chosenApps(room).map((app) => startApp(app, room))),
+  async start(room) {
+    const backends: Backend[] = [];
+    // One after the other: what one has started is ended when the next one fails.
+    for (const app of chosenApps(room)) backends.push(await startApp(app, room));
+    return backends;
+  },
   run,
 };
 
