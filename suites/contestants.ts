@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { envoyBinary } from "../test/dataplanes/envoy-binary.ts";
 import { lastingPort } from "../test/dataplanes/lasting-port.ts";
-import { manifests, type Ports, READY_HOSTNAME } from "./manifests.ts";
+import { manifests, type Ports, READY_HOSTNAME, type Served } from "./manifests.ts";
 import { endGroup, launch, until } from "./program.ts";
 import { type Backend, type Certificates, SuiteFailure } from "./suite.ts";
 
@@ -15,6 +15,8 @@ export const CONTESTANTS = ["embedded", "envoy", "direct"] as const;
 export type Contestant = (typeof CONTESTANTS)[number];
 
 export interface Address {
+  /** The backend's own port. */
+  readonly backend: number;
   readonly http: number;
   /** Absent where a backend without a gateway speaks no TLS. */
   readonly https?: number;
@@ -38,34 +40,44 @@ export async function startContestant(
   backends: readonly Backend[],
   place: Place,
 ): Promise<Target> {
-  if (contestant === "direct" || backends.length === 0) return withoutGateway(contestant, backends);
-  const ports = { http: await lastingPort(), https: await lastingPort() };
-  const end = await startGateway(contestant, backends, { ...place, ports });
-  return { contestant, address: () => ports, end };
+  const find = (name: string): Backend => {
+    const backend = backends.find((each) => each.name === name);
+    if (backend === undefined) throw new SuiteFailure(`there is no backend ${name}`);
+    return backend;
+  };
+  if (contestant === "direct")
+    return { contestant, address: (name) => ownAddress(find(name)), end: async () => undefined };
+  const shared = await freePorts();
+  const served: Served[] = [];
+  for (const backend of backends) {
+    served.push({ backend, ports: backend.ownListener === true ? await freePorts() : shared });
+  }
+  const end = await startGateway(contestant, served, { ...place, ports: shared });
+  const address = (name: string): Address => {
+    const { backend, ports = shared } = served.find((each) => each.backend === find(name)) ?? {};
+    return { backend: backend?.port ?? 0, ...ports };
+  };
+  return { contestant, address, end };
 }
 
-function withoutGateway(contestant: Contestant, backends: readonly Backend[]): Target {
-  return {
-    contestant,
-    address(name) {
-      const backend = backends.find((each) => each.name === name);
-      if (backend === undefined) throw new SuiteFailure(`there is no backend ${name}`);
-      return { http: backend.port, ...(backend.tlsPort === undefined ? {} : { https: backend.tlsPort }) };
-    },
-    end: async () => undefined,
-  };
+async function freePorts(): Promise<Ports> {
+  return { http: await lastingPort(), https: await lastingPort() };
+}
+
+function ownAddress({ port, tlsPort }: Backend): Address {
+  return { backend: port, http: port, ...(tlsPort === undefined ? {} : { https: tlsPort }) };
 }
 
 const MAIN = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 
 async function startGateway(
   contestant: "embedded" | "envoy",
-  backends: readonly Backend[],
+  served: readonly Served[],
   place: Place & { readonly ports: Ports },
 ): Promise<() => Promise<void>> {
   const folder = join(place.folder, `manifests-${contestant}`);
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "all.yaml"), manifests(backends, place.ports, place.certificates));
+  writeFileSync(join(folder, "all.yaml"), manifests(served, place.ports, place.certificates));
   const log = join(place.folder, `gateway-${contestant}.log`);
   const envoy = contestant === "envoy" ? ["--envoy", envoyBinary()] : [];
   const flags = ["--address", "127.0.0.1", "--admin-address", "off", "--data-plane", contestant, ...envoy];

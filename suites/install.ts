@@ -46,7 +46,7 @@ export async function installPython(wanted: PythonPackages): Promise<Python> {
       const pip = [command, "-m", "pip", "--disable-pip-version-check"];
       await quietly(shop, [...pip, "install", "--target", shop.out, ...wanted.packages]);
       for (const source of wanted.sources ?? []) {
-        const flags = ["--no-deps", "--no-binary", ":all:", "--dest", shop.scratch];
+        const flags = ["--no-deps", "--no-binary", source.split("==")[0] ?? "", "--dest", shop.scratch];
         await quietly(shop, [...pip, "download", ...flags, source]);
       }
       mkdirSync(join(shop.out, "sources"));

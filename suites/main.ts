@@ -16,6 +16,9 @@ import { SUITES } from "./suites.ts";
 
 const DOCS = fileURLToPath(new URL("../docs/reference", import.meta.url));
 
+/** Lines on the terminal; the page and its JSON file have them all. */
+const SHOWN = 100;
+
 async function main(args: readonly string[]): Promise<number> {
   const wanted = parseCommandLine(args, SUITES);
   if (typeof wanted === "string") {
@@ -31,7 +34,8 @@ async function main(args: readonly string[]): Promise<number> {
     if (isWhole(wanted)) record(entryOf(suite, verdict));
   }
   console.log(`\n${table(entries)}\n`);
-  for (const error of errors) console.log(`failed: ${error}`);
+  for (const error of errors.slice(0, SHOWN)) console.log(`failed: ${error.slice(0, 400)}`);
+  if (errors.length > SHOWN) console.log(`… and ${errors.length - SHOWN} more`);
   console.log(
     errors.length === 0 ? "all well" : `${errors.length} failures that no known difference explains`,
   );

@@ -14,13 +14,16 @@ export interface Ports {
   readonly https: number;
 }
 
+/** A backend and the gateway's ports that lead to it. */
+export interface Served {
+  readonly backend: Backend;
+  readonly ports: Ports;
+}
+
 type Manifest = Readonly<Record<string, unknown>>;
 
-export function manifests(backends: readonly Backend[], ports: Ports, certificates: Certificates): string {
-  const all = [
-    ...platform(ports, certificates),
-    ...backends.flatMap((each) => team(each, ports, certificates)),
-  ];
+export function manifests(served: readonly Served[], ports: Ports, certificates: Certificates): string {
+  const all = [...platform(ports, certificates), ...served.flatMap((each) => team(each, certificates))];
   return all.map((manifest) => stringify(manifest)).join("---\n");
 }
 
@@ -53,7 +56,7 @@ function platform(ports: Ports, certificates: Certificates): readonly Manifest[]
   ];
 }
 
-function team(backend: Backend, ports: Ports, certificates: Certificates): readonly Manifest[] {
+function team({ backend, ports }: Served, certificates: Certificates): readonly Manifest[] {
   const own = { name: backend.name, namespace: `team-${backend.name}` };
   return [
     namespace(own.namespace),

@@ -21,6 +21,8 @@ export interface Backend {
   readonly hostname?: string;
   readonly protocol: "http" | "h2c" | "grpc";
   readonly port: number;
+  /** It has ports of the gateway for itself, for suites that ask by address and cannot say a hostname. */
+  readonly ownListener?: boolean;
   /** Where the same server speaks TLS itself, for the runs without a gateway. */
   readonly tlsPort?: number;
 }
@@ -52,7 +54,7 @@ export interface Suite {
   readonly short: boolean;
   /** Gets the programs from their registries, unless they are in the cache. */
   install(room: Room): Promise<void>;
-  /** Starts the backends. None at all: the suite starts its own gateways. */
+  /** Starts the backends, or says where they will be. */
   start(room: Room): Promise<readonly Backend[]>;
   run(target: Target, room: Room): Promise<readonly Case[]>;
 }

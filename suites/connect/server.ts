@@ -1,47 +1,41 @@
 /**
- * A server under test for the runner: a real one behind a gateway of its own. The runner starts it anew for every combination of
- * protocol, HTTP version and TLS, and tells it which on standard input.
+ * A server under test for the runner: a real one, reached through the gateway. The runner starts it anew for every combination of
+ * protocol, HTTP version and TLS, and tells it which on standard input; it has ten seconds to answer, so the gateway runs already.
  */
 
 import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { startContestant } from "../contestants.ts";
-import type { Backend } from "../suite.ts";
+import { readFileSync } from "node:fs";
 import { framed, readFramed, readServerPort, readServerRequest, serverResponse } from "./messages.ts";
 
-/** Given by suite.ts as its only argument, in JSON. */
+export interface Route {
+  /** Where the server has to listen. */
+  readonly backend: number;
+  /** Where the gateway listens. */
+  readonly http: number;
+  readonly https: number;
+}
+
+/** Given by suite.ts as the only argument, in JSON. */
 export interface ServerOptions {
-  readonly contestant: "embedded" | "envoy";
   readonly program: string;
-  /** Whether the routes are GRPCRoutes. */
-  readonly grpc: boolean;
-  readonly folder: string;
+  readonly http1: Route;
+  readonly http2: Route;
+  readonly ca: string;
 }
 
 const options = JSON.parse(process.argv[2] ?? "") as ServerOptions;
-const { contestant, program, folder } = options;
 const request = readServerRequest(await readFramed(process.stdin));
+const route = request.http2 ? options.http2 : options.http1;
 
-const server = spawn(program, { stdio: ["pipe", "pipe", "inherit"] });
+const server = spawn(options.program, ["-port", String(route.backend)], {
+  stdio: ["pipe", "pipe", "inherit"],
+});
+server.once("exit", (code) => process.exit(code ?? 1));
+process.once("SIGTERM", () => server.kill());
 server.stdin.write(framed(request.cleartext));
 const port = readServerPort(await readFramed(server.stdout));
-
-const protocol: Backend["protocol"] = options.grpc ? "grpc" : request.http2 ? "h2c" : "http";
-const certificates = {
-  ca: join(folder, "ca.crt"),
-  cert: join(folder, "tls.crt"),
-  key: join(folder, "tls.key"),
-};
-const place = { folder: mkdtempSync(join(folder, "connect-")), certificates };
-const target = await startContestant(contestant, [{ name: "connect", protocol, port }], place);
-const { http, https = http } = target.address("connect");
+if (port !== route.backend) throw new Error(`the server listens on ${port} instead of ${route.backend}`);
 const answer = request.tls
-  ? serverResponse(https, readFileSync(certificates.ca, "utf8"))
-  : serverResponse(http, undefined);
+  ? serverResponse(route.https, readFileSync(options.ca, "utf8"))
+  : serverResponse(route.http, undefined);
 process.stdout.write(framed(answer));
-
-process.once("SIGTERM", () => {
-  server.kill();
-  void target.end().then(() => process.exit(0));
-});

@@ -3,11 +3,12 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { lastingPort } from "../../test/dataplanes/lasting-port.ts";
 import type { Target } from "../contestants.ts";
 import { installGo } from "../install.ts";
 import { finish, lastLines } from "../program.ts";
-import { type Case, type Room, type Suite, SuiteFailure } from "../suite.ts";
-import type { ServerOptions } from "./server.ts";
+import { type Backend, type Case, type Room, type Suite, SuiteFailure } from "../suite.ts";
+import type { Route, ServerOptions } from "./server.ts";
 
 const VERSION = "v1.0.5";
 
@@ -25,8 +26,14 @@ export const connect: Suite = {
     "The protocols Connect, gRPC and gRPC-Web over HTTP/1.1 and HTTP/2, with a server of connect-go and one of grpc-go.",
   short: false,
   install: async () => void (await programs()),
-  // Each combination of protocol, version and TLS has a server, and a gateway in front of it, of its own.
-  start: async () => [],
+  // The runner starts the servers. It asks by address, so each of them needs a listener of its own.
+  start: async () => {
+    const backends: Backend[] = [];
+    for (const [name, protocol] of Object.entries(BACKENDS)) {
+      backends.push({ name, protocol, port: await lastingPort(), ownListener: true });
+    }
+    return backends;
+  },
   async run(target, room) {
     const parts: Case[] = [];
     for (const server of SERVERS) parts.push(...(await runServer(server, target, room)));
@@ -34,10 +41,13 @@ export const connect: Suite = {
   },
 };
 
+const BACKENDS = { http1: "http", http2: "h2c", grpc: "grpc" } as const;
+
 interface Server {
   readonly part: string;
   readonly program: string;
-  readonly grpc: boolean;
+  /** Which backend serves HTTP/2. */
+  readonly http2: keyof typeof BACKENDS;
   readonly features: Readonly<Record<string, unknown>>;
   /** What the server itself answers otherwise than the suite asks; its own list is in the module's folder `testing`. */
   readonly knownFailing: readonly string[];
@@ -53,7 +63,7 @@ const SERVERS: readonly Server[] = [
   {
     part: "connect-go",
     program: "referenceserver",
-    grpc: false,
+    http2: "http2",
     features: {
       ...FEATURES,
       versions: ["HTTP_VERSION_1", "HTTP_VERSION_2"],
@@ -65,7 +75,7 @@ const SERVERS: readonly Server[] = [
   {
     part: "grpc-go",
     program: "grpcserver",
-    grpc: true,
+    http2: "grpc",
     features: { ...FEATURES, versions: ["HTTP_VERSION_2"], protocols: ["PROTOCOL_GRPC"], supportsTls: false },
     knownFailing: ["multiple-requests", "no-request"].flatMap((name) =>
       ["unary", "server-stream"].map((kind) => `**/${kind}/${name}`),
@@ -80,7 +90,7 @@ async function runServer(server: Server, target: Target, room: Room): Promise<re
   const configuration = join(room.folder, `${server.part}.yaml`);
   writeFileSync(configuration, JSON.stringify({ features: server.features }));
   const args = [
-    ...["--mode", "server", "--conf", configuration, "--vv", "--max-servers", "2"],
+    ...["--mode", "server", "--conf", configuration, "--vv", "--max-servers", "1"],
     ...server.knownFailing.flatMap((pattern) => ["--known-failing", pattern]),
     "--",
     ...commandOf(server, at(server.program), target, room),
@@ -94,11 +104,15 @@ async function runServer(server: Server, target: Target, room: Room): Promise<re
 
 function commandOf(server: Server, program: string, target: Target, room: Room): readonly string[] {
   if (target.contestant === "direct") return [program];
+  const route = (name: keyof typeof BACKENDS): Route => {
+    const { backend, http, https = http } = target.address(name);
+    return { backend, http, https };
+  };
   const options: ServerOptions = {
-    contestant: target.contestant,
     program,
-    grpc: server.grpc,
-    folder: room.folder,
+    http1: route("http1"),
+    http2: route(server.http2),
+    ca: room.certificates.ca,
   };
   return [process.execPath, WRAPPER, JSON.stringify(options)];
 }
