@@ -22,31 +22,42 @@ export function builtFile(name: string, file: string): string {
 export async function build(names?: readonly string[]): Promise<void> {
   refuseHidden("the cache", cacheDir());
   const chosen = names?.map(recipeNamed) ?? recipes;
+  if (chosen.some((recipe) => !existsSync(folderOf(recipe)))) {
+    requireGo();
+  }
+  await buildRecipes(chosen);
+}
+
+/**
+ * Builds what is not in the cache. Different users of the cache build side by side: each has a lock and scratch folders of
+ * its own name.
+ */
+export async function buildRecipes(chosen: readonly Recipe[], user = "build"): Promise<void> {
   if (chosen.every((recipe) => existsSync(folderOf(recipe)))) {
     return;
   }
-  requireGo();
-  await withLock("build", "another run is building the cluster's programs; waiting for it", async () => {
-    removeUnfinished();
+  await withLock(user, "another run is building the same programs; waiting for it", async () => {
+    const scratch = `${user}ing-`;
+    removeUnfinished(scratch);
     const absent = chosen.filter((recipe) => !existsSync(folderOf(recipe)));
     for (const [index, recipe] of absent.entries()) {
       console.log(`building ${recipe.name} ${recipe.version} (${index + 1} of ${absent.length})`);
-      await buildOne(recipe);
+      await buildOne(recipe, scratch);
     }
   });
 }
 
 /** What a killed build left; nobody else builds while the lock is held. */
-function removeUnfinished(): void {
-  for (const name of readdirSync(cacheDir()).filter((each) => each.startsWith("building-"))) {
+function removeUnfinished(scratch: string): void {
+  for (const name of readdirSync(cacheDir()).filter((each) => each.startsWith(scratch))) {
     rmSync(join(cacheDir(), name), { recursive: true, force: true });
   }
 }
 
-async function buildOne(recipe: Recipe): Promise<void> {
+async function buildOne(recipe: Recipe, scratch: string): Promise<void> {
   const began = Date.now();
   mkdirSync(join(cacheDir(), "bin"), { recursive: true });
-  const work = mkdtempSync(join(cacheDir(), "building-"));
+  const work = mkdtempSync(join(cacheDir(), scratch));
   try {
     const shop = { scratch: join(work, "scratch"), out: join(work, "out"), title: recipe.name };
     mkdirSync(shop.scratch);
@@ -59,7 +70,7 @@ async function buildOne(recipe: Recipe): Promise<void> {
   }
 }
 
-function folderOf(recipe: Recipe): string {
+export function folderOf(recipe: Recipe): string {
   return join(cacheDir(), "bin", `${recipe.name}-${recipe.version}`);
 }
 

@@ -136,7 +136,7 @@ const pebble: Recipe = fromPackages({
   packages: ["/cmd/pebble"],
 });
 
-interface PackagePrograms {
+export interface PackagePrograms {
   readonly name: string;
   readonly version: string;
   readonly module: string;
@@ -144,7 +144,7 @@ interface PackagePrograms {
   readonly packages: readonly string[];
 }
 
-function fromPackages(programs: PackagePrograms): Recipe {
+export function fromPackages(programs: PackagePrograms): Recipe {
   return {
     name: programs.name,
     version: programs.version,

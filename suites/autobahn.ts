@@ -1,0 +1,102 @@
+/** Autobahn's test suite of WebSocket servers (RFC 6455 and RFC 7692): its fuzzing client, with its echo server as the backend. */
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { lastingPort } from "../test/dataplanes/lasting-port.ts";
+import type { Target } from "./contestants.ts";
+import { installPython, type PythonPackages } from "./install.ts";
+import { finish, lastLines, type Program, serve } from "./program.ts";
+import { type Backend, type Case, type Outcome, type Room, type Suite, SuiteFailure } from "./suite.ts";
+
+/** The last version that runs as published: 25.10.1 is marked for Python 3 and holds code for Python 2. */
+const PACKAGES: PythonPackages = { name: "autobahn", packages: ["autobahntestsuite==0.8.2"], python: "2.7" };
+
+export const autobahn: Suite = {
+  name: "autobahn",
+  source: `${PACKAGES.packages[0]}, under Python 2.7`,
+  about:
+    "What a WebSocket server must do with frames, fragments, UTF-8, closing and compression; a grade that is not strict counts as passed.",
+  short: true,
+  install: async () => void (await installPython(PACKAGES)),
+  start,
+  async run(target, room) {
+    const { http, https } = target.address("echo");
+    const clear = await runPart("ws", http, target, room);
+    return https === undefined ? clear : [...clear, ...(await runPart("wss", https, target, room))];
+  },
+};
+
+/** Packages of that age need their .pth files, which PYTHONPATH does not read. */
+const START =
+  "import sys, site; site.addsitedir(sys.argv.pop(1)); from autobahntestsuite.wstest import run; run()";
+
+async function wstest(room: Room, args: readonly string[]): Promise<Program> {
+  const { command, env, folder } = await installPython(PACKAGES);
+  return { command, args: ["-c", START, folder, ...args], env, cwd: room.folder };
+}
+
+async function start(room: Room): Promise<readonly Backend[]> {
+  const { cert, key } = room.certificates;
+  const [port, tlsPort] = [await lastingPort(), await lastingPort()];
+  const servers = [
+    { at: port, flags: ["-w", `ws://127.0.0.1:${port}`] },
+    { at: tlsPort, flags: ["-w", `wss://127.0.0.1:${tlsPort}`, "-k", key, "-c", cert] },
+  ];
+  for (const { at, flags } of servers) {
+    const program = await wstest(room, ["-m", "testeeserver", ...flags]);
+    room.keep((await serve(program, join(room.folder, `echo-${at}.log`), at)).end);
+  }
+  return [{ name: "echo", protocol: "http", port, tlsPort }];
+}
+
+/** The short form leaves out what takes long: large messages (9) and compression (12 and 13), but for one group of each. */
+function chosenCases(part: string, short: boolean): readonly string[] {
+  if (short) return ["1.*", "2.*", "5.*", "7.*", "10.*", "12.1.*"];
+  // Compression is the endpoints' matter, and TLS adds nothing to it.
+  return part === "ws" ? ["*"] : ["1.*", "2.*", "3.*", "4.*", "5.*", "6.*", "7.*", "9.*", "10.*", "12.1.*"];
+}
+
+async function runPart(
+  part: "ws" | "wss",
+  port: number,
+  target: Target,
+  room: Room,
+): Promise<readonly Case[]> {
+  const name = `${target.contestant}-${part}`;
+  const outdir = join(room.folder, name);
+  const specification = {
+    outdir,
+    servers: [{ agent: "server", url: `${part}://127.0.0.1:${port}` }],
+    cases: chosenCases(part, room.short),
+    "exclude-cases": [],
+    "exclude-agent-cases": {},
+  };
+  const file = join(room.folder, `${name}.json`);
+  writeFileSync(file, JSON.stringify(specification));
+  const program = await wstest(room, ["-m", "fuzzingclient", "-s", file]);
+  const { output } = await finish(program, join(room.folder, `${name}.log`), 1_500);
+  const index = join(outdir, "index.json");
+  if (!existsSync(index)) throw new SuiteFailure(`wstest wrote no report:\n${lastLines(output)}`);
+  return casesIn(readFileSync(index, "utf8"), part);
+}
+
+interface Graded {
+  readonly behavior: string;
+  readonly behaviorClose: string;
+}
+
+export function casesIn(index: string, part: string): readonly Case[] {
+  const { server = {} } = JSON.parse(index) as { readonly server?: Readonly<Record<string, Graded>> };
+  return Object.entries(server).map(([name, { behavior, behaviorClose }]) => {
+    const outcome = outcomeOf(behavior, behaviorClose);
+    if (outcome === "passed") return { part, name, outcome };
+    return { part, name, outcome, reason: `behaviour ${behavior}, closing ${behaviorClose}` };
+  });
+}
+
+const GOOD: readonly string[] = ["OK", "NON-STRICT", "INFORMATIONAL"];
+
+function outcomeOf(behavior: string, close: string): Outcome {
+  if (behavior === "UNIMPLEMENTED") return "skipped";
+  return GOOD.includes(behavior) && GOOD.includes(close) ? "passed" : "failed";
+}

@@ -1,0 +1,95 @@
+/** The page of results. It is made from a JSON file that keeps each suite's last whole run, so suites can be run one by one. */
+
+import type { Contestant } from "./contestants.ts";
+import type { Failure, Row, Verdict } from "./judge.ts";
+
+export interface Entry {
+  readonly suite: string;
+  readonly source: string;
+  readonly about: string;
+  readonly rows: readonly Row[];
+  readonly failures: readonly Failure[];
+}
+
+/** What a run of a suite adds to the page. */
+export function entryOf(suite: Pick<Entry, "source" | "about">, verdict: Verdict): Entry {
+  const { rows, failures } = verdict;
+  return { suite: verdict.suite, source: suite.source, about: suite.about, rows, failures };
+}
+
+export function page(entries: readonly Entry[]): string {
+  return `${[INTRODUCTION, table(entries), ...entries.map(section)].join("\n\n")}\n`;
+}
+
+export function table(entries: readonly Entry[]): string {
+  const head = ["| suite | | cases | embedded | Envoy | without a gateway |", "|---|---|--:|--:|--:|--:|"];
+  const rows = entries.flatMap((entry) => entry.rows.map((row) => tableRow(entry.suite, row)));
+  return [...head, ...rows].join("\n");
+}
+
+function tableRow(suite: string, row: Row): string {
+  const cells = (["embedded", "envoy", "direct"] as const).map((contestant) => cell(row, contestant));
+  return `| ${[suite, row.part, row.cases, ...cells].join(" | ")} |`;
+}
+
+function cell(row: Row, contestant: Contestant): string {
+  const passed = row.passed[contestant];
+  if (passed === undefined) return "";
+  const skipped = row.skipped[contestant] ?? 0;
+  return skipped === 0 ? `${passed}` : `${passed}, ${skipped} skipped`;
+}
+
+function section(entry: Entry): string {
+  const heading = `## ${entry.suite}\n\n${entry.about} From \`${entry.source}\`.`;
+  const through = entry.failures.filter(({ contestant }) => contestant !== "direct");
+  const direct = entry.failures.filter(({ contestant }) => contestant === "direct");
+  const parts = [
+    heading,
+    through.length === 0
+      ? "Every case passes through both data planes."
+      : failureTable("through", through, ({ known, reason }) => known ?? `not explained: ${reason}`),
+    ...(direct.length === 0
+      ? []
+      : ["Without a gateway, the backend itself fails:", failureTable("", direct, ({ reason }) => reason)]),
+  ];
+  return parts.join("\n\n");
+}
+
+const SHOWN = 40;
+
+function failureTable(
+  through: string,
+  failures: readonly Failure[],
+  reasonOf: (failure: Failure) => string,
+): string {
+  const names = { embedded: "embedded", envoy: "Envoy", direct: "" };
+  const rows = failures.slice(0, SHOWN).map((failure) => {
+    const first = through === "" ? [] : [names[failure.contestant]];
+    return `| ${[...first, failure.part, code(failure.name), inCell(reasonOf(failure))].join(" | ")} |`;
+  });
+  const more = failures.length - SHOWN;
+  return [
+    through === ""
+      ? "| | case | in its words |\n|---|---|---|"
+      : "| through | | case | reason |\n|---|---|---|---|",
+    ...rows,
+    ...(more > 0 ? [`\nand ${more} more, in [suites.json](suites.json).`] : []),
+  ].join("\n");
+}
+
+function code(text: string): string {
+  return `\`${inCell(text).replaceAll("`", "'")}\``;
+}
+
+function inCell(text: string): string {
+  return text.replaceAll(/\s+/g, " ").replaceAll("|", "\\|").slice(0, 400);
+}
+
+const INTRODUCTION = `# Suites of others
+
+What public test suites say of both data planes, with the same manifests, and of the backend without a gateway. \`npm run suites\`
+runs them and writes this page and [suites.json](suites.json); \`npm run suites -- --help\` lists the suites and the flags.
+
+The bar: a case that passes without a gateway, or through either data plane, passes through both. What fails all the same is listed
+below its suite with the reason, from \`suites/known-differences.ts\`. The command fails when a case fails that is not in that list, and when
+a listed case passes. Figures are cases that passed; an empty cell was not run.`;
