@@ -15,7 +15,8 @@ export function envoyBinary(): string {
   const binary = join(folder, "envoy");
   if (existsSync(binary)) return binary;
   mkdirSync(join(cache, "bin"), { recursive: true });
-  const work = mkdtempSync(join(cache, "building-"));
+  // A name of its own: whoever builds the test bed removes what unfinished builds have left.
+  const work = mkdtempSync(join(cache, "fetching-"));
   try {
     const python = (args: readonly string[]): void => {
       execFileSync("python3", ["-m", ...args], { cwd: work, stdio: ["ignore", "ignore", "inherit"] });
