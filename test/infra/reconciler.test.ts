@@ -129,7 +129,10 @@ describe("the infrastructure of Gateways", () => {
     notice(service("shared-mergeway", "203.0.113.1"));
     notice(slice("shared-mergeway", true));
     expect(facts.at(-1)).toEqual({ addresses: [{ type: "IPAddress", value: "203.0.113.1" }] });
-    notice({ ...GATEWAY, spec: { ...GATEWAY.spec, addresses: [{ type: "IPAddress", value: "203.0.113.9" }] } });
+    notice({
+      ...GATEWAY,
+      spec: { ...GATEWAY.spec, addresses: [{ type: "IPAddress", value: "203.0.113.9" }] },
+    });
     expect(facts.at(-1)?.problem?.reason).toBe("AddressNotUsable");
     notice(GATEWAY);
     expect(facts.at(-1)?.problem).toBeUndefined();

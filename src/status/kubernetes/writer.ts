@@ -310,20 +310,14 @@ export class StatusWriter {
     return wish;
   }
 
-  /** The object as it is now; undefined when it is gone. */
+  /** The object as it is now; undefined when the watch has said that it is gone. */
   async #refresh(key: Key, entry: Entry, signal: AbortSignal): Promise<Held | undefined> {
     const held = entry.held;
     if (held === undefined) return undefined;
-    try {
-      const fresh = await this.#options.client.request<Held>({ path: pathOf(key, held), signal });
-      const taken = { ...fresh, apiVersion: held.apiVersion };
-      if (this.#entries.get(key) === entry) entry.held = withoutRecords(taken);
-      return taken;
-    } catch (error) {
-      if (!hasStatus(error, 404)) throw error;
-      if (entry.held === held) delete entry.held;
-      return undefined;
-    }
+    const fresh = await this.#options.client.request<Held>({ path: pathOf(key, held), signal });
+    const taken = { ...fresh, apiVersion: held.apiVersion };
+    if (this.#entries.get(key) === entry) entry.held = withoutRecords(taken);
+    return taken;
   }
 
   async #patch(key: Key, { over, fields }: Wish, signal: AbortSignal): Promise<Held> {
@@ -370,15 +364,16 @@ export class StatusWriter {
     const failure = ApiError.fromFailure(key, error);
     const entry = this.#entries.get(key);
     observer?.onStatusWrite?.({ kind: kindOf(key), result: "failed" });
-    if (entry === undefined || failure.status === 404) {
-      // Deleted, or its kind is: the watch will say so.
-      return;
-    }
+    // Deleted, and the watch has said so.
+    if (entry?.held === undefined) return;
     const isServer = failure.status === 0 || failure.status === 429 || failure.status >= 500;
     const { firstBackoffMs: firstMs, mostBackoffMs: mostMs } = this.#timing;
     entry.backoff ??= new Backoff({ firstMs, mostMs });
     const wait = isServer ? trouble.next(failure.retryAfterMs) : entry.backoff.next();
-    observer?.log?.("warn", `status of ${key}: ${failure.message}`, { retryInMs: Math.round(wait) });
+    // Deleted, as a rule. But a server that has just started does not know its CRDs yet: only the
+    // watch says that an object is gone.
+    const level = failure.status === 404 ? "debug" : "warn";
+    observer?.log?.(level, `status of ${key}: ${failure.message}`, { retryInMs: Math.round(wait) });
     this.#queue?.add(key, wait);
     // A server in trouble is left alone by the whole worker, not only for this object.
     if (isServer) await pause(wait, signal);
