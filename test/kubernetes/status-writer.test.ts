@@ -178,6 +178,39 @@ describe("the status writer", () => {
     expect(JSON.stringify(stored)).not.toContain("older");
   });
 
+  test("a server that does not know its custom resources yet is asked again, whether to write or to read", async () => {
+    const isStarting = (_seen: Seen, answer: Answer): boolean => {
+      answer.refuse(404, "NotFound");
+      return true;
+    };
+    interfere.push(isStarting, isStarting);
+    judge(KEY, verdict("fine"));
+    await eventually(() => expect(ours()?.conditions[0]?.message).toBe("fine"));
+    // After a conflict the object is read, and the server has just been started again.
+    interfere.push((_seen, answer) => {
+      bump();
+      double.answerWith((seen, given) => {
+        given.refuse(404, "NotFound");
+        if (seen.method === "GET") double.answerWith(serve);
+      });
+      answer.refuse(409, "Conflict");
+      return true;
+    });
+    judge(KEY, verdict("fine again"));
+    await eventually(() => expect(ours()?.conditions[0]?.message).toBe("fine again"));
+  });
+
+  test("an object that is gone is not asked for any more", async () => {
+    double.answerWith((_seen, answer) => answer.refuse(404, "NotFound"));
+    judge(KEY, verdict("fine"));
+    await eventually(() => expect(patches().length).toBeGreaterThan(1));
+    writer.observe([{ key: KEY, resource: undefined }]);
+    await eventually(() => expect(writer.backlog).toBe(0));
+    const before = double.requests.length;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(double.requests).toHaveLength(before);
+  });
+
   test("a status that the server refuses does not keep others from being written", async () => {
     const refuse = (seen: Seen, answer: Answer): boolean => {
       if (!seen.path.includes("/refused/")) return false;

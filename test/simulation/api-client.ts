@@ -25,9 +25,12 @@ export interface ApiWeather {
   delayMs: number;
   /** The server answers 503. */
   isOverloaded: boolean;
+  /** The server has just started and does not know its custom resources yet: 404. */
+  isStarting: boolean;
 }
 
 const ANSWER_TIMEOUT_MS = 30_000;
+const CUSTOM = "/apis/gateway.networking.k8s.io/";
 const BOOKMARK_MS = 60_000;
 
 export class SimulatedClient extends KubernetesClient {
@@ -140,6 +143,7 @@ export class SimulatedClient extends KubernetesClient {
   #answer(request: ApiRequest): { readonly value: unknown } | { readonly error: unknown } {
     try {
       if (this.#weather.isOverloaded) throw refusal(503, "ServiceUnavailable");
+      if (this.#weather.isStarting && request.path.startsWith(CUSTOM)) throw refusal(404, "NotFound");
       return { value: this.#server.handle(request, this.#process.name) };
     } catch (error) {
       return { error };

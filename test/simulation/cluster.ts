@@ -56,7 +56,7 @@ export class Cluster {
     for (let place = 0; place < controllers; place++) {
       const delayMs =
         isUneven && world.random.chance(0.3) ? world.random.between(200, 2_000) : world.random.between(2, 30);
-      const api = { isCut: false, loss: 0, delayMs, isOverloaded: false };
+      const api = { isCut: false, loss: 0, delayMs, isOverloaded: false, isStarting: false };
       this.weather.push({ api, cutFrom: new Set(), streamDelayMs: world.random.between(2, 30) });
       this.startController(place);
     }
@@ -147,7 +147,13 @@ export class Cluster {
   heal(): void {
     this.world.tell("world", "heals: from here on nothing fails");
     for (const [place, weather] of this.weather.entries()) {
-      Object.assign(weather.api, { isCut: false, loss: 0, delayMs: 20, isOverloaded: false });
+      Object.assign(weather.api, {
+        isCut: false,
+        loss: 0,
+        delayMs: 20,
+        isOverloaded: false,
+        isStarting: false,
+      });
       weather.cutFrom.clear();
       weather.streamDelayMs = 20;
       const controller = this.controllers[place];

@@ -175,6 +175,16 @@ const overload = spell(({ weather }) => {
   };
 });
 
+/** Absence is believed after it was seen several times; this is over before. */
+const startingServer: Happening = ({ world, weather }) => {
+  const ms = world.random.between(100, 1_500);
+  world.tell("API server", `does not know its custom resources for ${Math.round(ms)} ms`);
+  for (const { api } of weather) api.isStarting = true;
+  world.outside(ms, () => {
+    for (const { api } of weather) api.isStarting = false;
+  });
+};
+
 const cutFromPod = spell(({ world, weather, controllers, pods }) => {
   const at = place(world, weather);
   const pod = pods[place(world, pods)]?.name;
@@ -280,6 +290,7 @@ export const FAULTS: readonly Happening[] = [
   slowApi,
   lossyApi,
   overload,
+  startingServer,
   cutFromPod,
   slowStreams,
   stuckPlane,
