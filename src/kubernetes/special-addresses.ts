@@ -1,7 +1,7 @@
 /**
  * Addresses that mean another machine to whoever dials them than to whoever wrote them down: the pod itself, or the node with its
- * metadata service. The API server refuses them in EndpointSlices (its validation "non-special IP"), except where an IPv4 address is
- * hidden in an IPv6 one; a mirror or an older server may let them through (CVE-2021-25740).
+ * metadata service (CVE-2021-25740). In EndpointSlices the API server refuses most of them; it takes 0.0.0.0/8 but for its first
+ * address, multicast beyond the link, broadcast, and IPv4 addresses in IPv4-compatible, NAT64 and 6to4 ones (seen with Kubernetes 1.36).
  */
 
 export type SpecialAddress = "unspecified" | "loopback" | "link-local" | "multicast";

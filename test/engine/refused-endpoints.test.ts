@@ -51,24 +51,29 @@ function endpointsOf(engine: Engine): readonly string[] {
 }
 
 describe("an endpoint that no data plane may be sent to", () => {
-  test.each(["127.0.0.1", "169.254.169.254", "0.0.0.0", "::1", "fe80::1", "::ffff:127.0.0.1"])(
-    "at %s: its Service is refused, and the route says why",
-    (address) => {
-      const engine = engineWith();
-      const before = endpointsOf(engine);
-      expect(before.length).toBeGreaterThan(0);
-      engine.apply([added(address)]);
-      expect(resolvedRefs(engine)).toMatchObject({
-        status: "False",
-        reason: "UnsupportedValue",
-        message: expect.stringContaining(`the endpoint ${address} is a`),
-      });
-      expect(endpointsOf(engine)).toEqual([]);
-      engine.apply([{ key: added(address).key, resource: undefined }]);
-      expect(resolvedRefs(engine)).toMatchObject({ status: "True" });
-      expect(endpointsOf(engine)).toEqual(before);
-    },
-  );
+  test.each([
+    "127.0.0.1",
+    "169.254.169.254",
+    "0.0.0.0",
+    "::1",
+    "fe80::1",
+    "::ffff:127.0.0.1",
+    "64:ff9b::7f00:1",
+  ])("at %s: its Service is refused, and the route says why", (address) => {
+    const engine = engineWith();
+    const before = endpointsOf(engine);
+    expect(before.length).toBeGreaterThan(0);
+    engine.apply([added(address)]);
+    expect(resolvedRefs(engine)).toMatchObject({
+      status: "False",
+      reason: "UnsupportedValue",
+      message: expect.stringContaining(`the endpoint ${address} is a`),
+    });
+    expect(endpointsOf(engine)).toEqual([]);
+    engine.apply([{ key: added(address).key, resource: undefined }]);
+    expect(resolvedRefs(engine)).toMatchObject({ status: "True" });
+    expect(endpointsOf(engine)).toEqual(before);
+  });
 
   test("any other one costs no route anything", () => {
     const engine = engineWith();
