@@ -40,7 +40,7 @@ export interface HttpRouteRule {
   readonly timeouts?: { readonly request?: string; readonly backendRequest?: string };
   readonly retry?: {
     readonly codes?: readonly number[];
-    readonly attempts: number;
+    readonly attempts?: number;
     readonly backoff?: string;
   };
   readonly sessionPersistence?: SessionPersistence;

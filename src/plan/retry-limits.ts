@@ -5,6 +5,8 @@ import type { RetryPolicy } from "./rule.ts";
  * backend behind it, and the thread that it shares with other tenants, pay for them.
  */
 
+/** Without `HTTPRouteRetry.attempts`, which leaves the number to the implementation; Envoy's default. */
+export const DEFAULT_RETRY_ATTEMPTS = 1;
 /** `HTTPRouteRetry.attempts` beyond this count as this many. */
 export const MAX_RETRY_ATTEMPTS = 10;
 /** `HTTPRouteRetry.backoff` below this counts as this much; Envoy refuses a whole scope with a backoff of 0. */

@@ -92,6 +92,7 @@ test.each([
     { attempts: 10, codes: [503], backoffMs: 2_000 },
   ],
   [{ attempts: 0 }, { attempts: 0, codes: [] }],
+  [{}, { attempts: 1, codes: [] }],
 ])("retries of %j are granted as %j, whatever the data plane", (retry, granted) => {
   const route = {
     kind: "HTTPRoute",

@@ -9,7 +9,7 @@ import type {
   Route,
   SessionPersistence,
 } from "../../api/routes.ts";
-import { boundedRetry } from "../../plan/retry-limits.ts";
+import { boundedRetry, DEFAULT_RETRY_ATTEMPTS } from "../../plan/retry-limits.ts";
 import type {
   Action,
   Filters,
@@ -191,7 +191,7 @@ function compilePolicies(
       ? {}
       : {
           retry: boundedRetry({
-            attempts: rule.retry.attempts,
+            attempts: rule.retry.attempts ?? DEFAULT_RETRY_ATTEMPTS,
             codes: rule.retry.codes ?? [],
             ...(rule.retry.backoff === undefined ? {} : { backoffMs: timerMs(rule.retry.backoff) }),
           }),
