@@ -57,7 +57,7 @@ export async function runDataPlanePod(
     stopStream.signal,
   );
   // A plan from before the restart is good enough to serve with.
-  if (journal.items.size > 0) begin();
+  if (journal.digests.size > 0) begin();
   await aborted(signal);
   log("info", "stopping");
   await plane.close();

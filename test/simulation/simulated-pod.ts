@@ -86,7 +86,7 @@ export class SimulatedPod {
           );
       },
     });
-    if (journal.items.size > 0) ready();
+    if (journal.digests.size > 0) ready();
     const beat = (): void => {
       for (const controller of this.#options.controllers()) byName.set(controller.process.name, controller);
       subscriber.meet(this.#options.controllers().map(({ process }) => process.name));
@@ -107,13 +107,22 @@ export class Disk {
 }
 
 class SimulatedJournal implements Journal {
-  readonly items: Map<string, string> = new Map();
+  readonly digests: Map<string, string> = new Map();
+  readonly #saved: Map<string, string> = new Map();
   readonly #digest: PlanDigest = new PlanDigest();
   readonly #disk: Disk;
 
   constructor(disk: Disk) {
     this.#disk = disk;
-    for (const line of disk.lines) this.#note(line.id, line.text);
+    for (const { id, text } of disk.lines) {
+      this.#note(id, text);
+      if (text === undefined) this.#saved.delete(id);
+      else this.#saved.set(id, text);
+    }
+  }
+
+  takeSaved(): Iterable<string> {
+    return this.#saved.values();
   }
 
   get digest(): string {
@@ -131,11 +140,13 @@ class SimulatedJournal implements Journal {
   }
 
   #note(id: string, text: string | undefined): void {
-    const before = this.items.get(id);
-    if (before !== undefined) this.#digest.toggle(digestOf(before));
-    if (text !== undefined) this.#digest.toggle(digestOf(text));
-    if (text === undefined) this.items.delete(id);
-    else this.items.set(id, text);
+    const before = this.digests.get(id);
+    if (before !== undefined) this.#digest.toggle(before);
+    this.digests.delete(id);
+    if (text === undefined) return;
+    const digest = digestOf(text);
+    this.#digest.toggle(digest);
+    this.digests.set(id, digest);
   }
 }
 

@@ -11,7 +11,6 @@ import {
   type ControllerMessage,
   type DeltaMessage,
   decodeItem,
-  digestOf,
   type PodMessage,
   type ReportMessage,
   type VersionReport,
@@ -28,10 +27,12 @@ export interface PlanSubscriberOptions {
 
 /** The last good plan, kept over restarts. */
 export interface Journal {
-  /** Encoded items by id. */
-  readonly items: ReadonlyMap<ItemId, string>;
+  /** Of each item, by id (`digestOf`). */
+  readonly digests: ReadonlyMap<ItemId, string>;
   /** Of all items. */
   readonly digest: string;
+  /** The encoded items of before the restart. To be asked for once, before anything is recorded. */
+  takeSaved(): Iterable<string>;
   record(upserts: ReadonlyMap<ItemId, string>, removes: readonly ItemId[]): void;
 }
 
@@ -89,8 +90,8 @@ export class PlanSubscriber {
   constructor(options: PlanSubscriberOptions) {
     this.#options = options;
     options.dataPlane.onReport((changed) => this.#heard(changed));
-    options.dataPlane.apply({ upserts: [...options.journal.items.values()].map(decodeItem), removes: [] });
-    if (options.journal.items.size > 0) void this.#confirm();
+    options.dataPlane.apply({ upserts: Array.from(options.journal.takeSaved(), decodeItem), removes: [] });
+    if (options.journal.digests.size > 0) void this.#confirm();
   }
 
   /**
@@ -157,10 +158,7 @@ export class PlanSubscriber {
 
   #subscribe(link: Link): void {
     this.#source = link;
-    const have = Object.fromEntries(
-      [...this.#options.journal.items].map(([id, text]) => [id, digestOf(text)]),
-    );
-    link.send({ type: "serve", have });
+    link.send({ type: "serve", have: Object.fromEntries(this.#options.journal.digests) });
   }
 
   #take(message: ControllerMessage, from: Link): void {
@@ -236,10 +234,10 @@ export class PlanSubscriber {
 
   /** The data plane has something to say of items as it has them. */
   #heard(changed: readonly ItemReport[]): void {
-    const { items } = this.#options.journal;
+    const { digests } = this.#options.journal;
     const reports = soundReports(changed).flatMap((report): VersionReport[] => {
-      const text = items.get(report.id);
-      return text === undefined ? [] : [{ ...report, of: digestOf(text) }];
+      const of = digests.get(report.id);
+      return of === undefined ? [] : [{ ...report, of }];
     });
     for (const report of reports) this.#reports.set(report);
     if (reports.length > 0) this.#tell({ reports });

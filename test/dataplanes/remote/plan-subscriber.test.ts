@@ -179,11 +179,15 @@ describe("a subscriber", () => {
 });
 
 class MemoryJournal implements Journal {
-  readonly items: Map<string, string> = new Map();
+  readonly digests: Map<string, string> = new Map();
   readonly digest = "";
 
+  takeSaved(): readonly string[] {
+    return [];
+  }
+
   record(upserts: ReadonlyMap<string, string>, removes: readonly string[]): void {
-    for (const [id, text] of upserts) this.items.set(id, text);
-    for (const id of removes) this.items.delete(id);
+    for (const [id, text] of upserts) this.digests.set(id, digestOf(text));
+    for (const id of removes) this.digests.delete(id);
   }
 }

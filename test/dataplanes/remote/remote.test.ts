@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DataPlane, ItemReport } from "../../../src/dataplanes/dataplane.ts";
 import { runPlanClient } from "../../../src/dataplanes/remote/plan-client.ts";
 import { PlanJournal } from "../../../src/dataplanes/remote/plan-journal.ts";
+import { encodeItem } from "../../../src/dataplanes/remote/protocol.ts";
 import { PrivateKey } from "../../../src/plan/certificate.ts";
 import type { PlanDelta, PlanItem } from "../../../src/plan/plan.ts";
 import { selfSigned } from "../certificates.ts";
@@ -184,6 +185,33 @@ describe("the stream between controller and pods", () => {
     const file = join(directory, "pod", "plan.ndjson");
     const text = await readFile(file, "utf8");
     await writeFile(file, text.slice(0, -20));
-    expect([...(await PlanJournal.open(join(directory, "pod"))).items.keys()]).toEqual(["listener:a"]);
+    const cut = await PlanJournal.open(join(directory, "pod"));
+    expect([...cut.digests.keys()]).toEqual(["listener:a"]);
+    // What is written after the cut is not cut off with it.
+    cut.record(new Map([["listener:c", encodeItem(listener("c"))]]), []);
+    await cut.flushed();
+    const again = await PlanJournal.open(join(directory, "pod"));
+    expect([...again.digests.keys()]).toEqual(["listener:a", "listener:c"]);
+    expect(again.digest).toBe(cut.digest);
+  });
+
+  it("keeps a journal small, and loses nothing of it when it is rewritten", async () => {
+    const kept = await PlanJournal.open(join(directory, "rewritten"));
+    for (let count = 0; count < 500; count++) {
+      const names = [`a${count % 7}`, "b"];
+      kept.record(
+        new Map(
+          names.map((name) => [`listener:${name}`, `${encodeItem(listener(name))} `.repeat(1 + (count % 3))]),
+        ),
+        [`listener:a${(count + 3) % 7}`],
+      );
+    }
+    await kept.flushed();
+    const again = await PlanJournal.open(join(directory, "rewritten"));
+    expect(again.digest).toBe(kept.digest);
+    expect(new Map(again.digests)).toEqual(new Map(kept.digests));
+    expect(
+      (await readFile(join(directory, "rewritten", "plan.ndjson"), "utf8")).split("\n").length,
+    ).toBeLessThan(300);
   });
 });
