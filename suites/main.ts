@@ -66,8 +66,9 @@ async function runSuite(suite: Suite, wanted: Wanted): Promise<Verdict> {
     say: (line) => console.log(`${suite.name}: ${line}`),
     keep: (end) => void ends.push(end),
   };
+  // A second signal must not end the run before what it started has ended.
   const interrupted = () => void endAll(ends).then(() => process.exit(130));
-  process.once("SIGINT", interrupted).once("SIGTERM", interrupted);
+  process.on("SIGINT", interrupted).on("SIGTERM", interrupted);
   try {
     await suite.install(room);
     return judge(suite.name, await meetAll(suite, wanted.contestants, room, ends), KNOWN_DIFFERENCES);
