@@ -27,8 +27,6 @@ export interface Failure {
   readonly name: string;
   /** In the suite's words. */
   readonly reason: string;
-  /** From the list of known differences, or why none is needed. */
-  readonly known?: string;
 }
 
 export interface Row {
@@ -49,8 +47,10 @@ export interface Verdict {
 
 export function judge(suite: string, results: Results, known: readonly KnownDifference[]): Verdict {
   const own = known.filter((entry) => entry.suite === suite);
-  const failures = CONTESTANTS.flatMap((contestant) => failuresOf(contestant, results, own));
-  const unknown = failures.filter((each) => each.contestant !== "direct" && each.known === undefined);
+  const failures = CONTESTANTS.flatMap((contestant) => failuresOf(contestant, results));
+  const unknown = failures.filter(
+    (each) => each.contestant !== "direct" && explanation(each, own) === undefined,
+  );
   return {
     suite,
     rows: [...namesByPart(results)].map(([part, names]) => rowOf(part, names, results)),
@@ -62,19 +62,13 @@ export function judge(suite: string, results: Results, known: readonly KnownDiff
   };
 }
 
-function failuresOf(
-  contestant: Contestant,
-  results: Results,
-  known: readonly KnownDifference[],
-): readonly Failure[] {
+function failuresOf(contestant: Contestant, results: Results): readonly Failure[] {
   const ran = results[contestant];
   if (ran === undefined) return [];
   const failed = ran.filter((each) => each.outcome === "failed");
   const all = [...failed, ...(contestant === "direct" ? [] : missing(ran, results))];
   return all.map(({ part, name, reason }) => {
-    const entry = known.find((each) => each.contestant === contestant && fits(each, part, name));
-    const why = entry === undefined ? {} : { known: entry.reason };
-    return { contestant, part, name, reason: reason ?? "failed", ...why };
+    return { contestant, part, name, reason: reason ?? "failed" };
   });
 }
 
@@ -85,6 +79,12 @@ function missing(ran: readonly Case[], results: Results): readonly Case[] {
   return [...others.values()]
     .filter((each) => !has.has(keyOf(each)))
     .map(({ part, name }) => ({ part, name, outcome: "failed", reason: "the suite gave no result" }));
+}
+
+/** Why a failure may be, by the known differences of its suite. */
+export function explanation(failure: Failure, known: readonly KnownDifference[]): string | undefined {
+  const { contestant, part, name } = failure;
+  return known.find((entry) => entry.contestant === contestant && fits(entry, part, name))?.reason;
 }
 
 function staleness(entry: KnownDifference, results: Results): readonly string[] {

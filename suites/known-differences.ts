@@ -1,5 +1,73 @@
 /** Cases that fail through a data plane and may: each with the reason why it stays so. */
 
-import type { KnownDifference } from "./judge.ts";
+import type { Gateway, KnownDifference } from "./judge.ts";
 
-export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [];
+/** Several cases that differ for one reason. */
+function each(
+  suite: string,
+  contestant: Gateway,
+  names: readonly string[],
+  reason: string,
+): readonly KnownDifference[] {
+  return names.map((name) => ({ suite, contestant, name, reason }));
+}
+
+const PREFACE: Omit<KnownDifference, "contestant"> = {
+  suite: "h2spec",
+  part: "cleartext",
+  name: "http2/3.5: Sends invalid connection preface",
+  reason:
+    "The port speaks HTTP/1.1 too: what is no preface is read as HTTP/1.1, answered with 400 and the connection is closed." +
+    " h2spec takes the answer for a frame.",
+};
+
+const ENVOY_H2SPEC: readonly KnownDifference[] = [
+  ...each(
+    "h2spec",
+    "envoy",
+    ["generic/3.8: Sends a GOAWAY frame", "http2/7: Sends a GOAWAY frame with unknown error code"],
+    "Envoy's HTTP/2 codec leaves a PING after the client's GOAWAY unanswered and the connection open until it is idle for too long.",
+  ),
+  ...each(
+    "h2spec",
+    "envoy",
+    [
+      "http2/5.1: closed: Sends a DATA frame after sending RST_STREAM frame",
+      "http2/5.1: closed: Sends a HEADERS frame after sending RST_STREAM frame",
+      "http2/5.1: closed: Sends a DATA frame",
+      "http2/5.1: closed: Sends a HEADERS frame",
+    ],
+    "Envoy's HTTP/2 codec ignores frames of closed streams. RFC 9113, 5.1 leaves that open; h2spec asks for what RFC 7540 said.",
+  ),
+  ...each(
+    "h2spec",
+    "envoy",
+    ["http2/5.1.1: Sends stream identifier that is numerically smaller than previous"],
+    "Envoy's HTTP/2 codec takes a lower number for a stream that is closed and ignores it; RFC 9113, 5.1.1 asks for an error.",
+  ),
+  ...each(
+    "h2spec",
+    "envoy",
+    [
+      "http2/5.3.1: Sends PRIORITY frame that depend on itself",
+      "http2/6.3: Sends a PRIORITY frame with 0x0 stream identifier",
+    ],
+    "Envoy's HTTP/2 codec skips PRIORITY frames without reading them; RFC 9113, 5.3.2 deprecates them.",
+  ),
+  ...each(
+    "h2spec",
+    "envoy",
+    [
+      "http2/5.4.1: Sends an invalid PING frame to receive GOAWAY frame",
+      "http2/6.9.1: Sends multiple WINDOW_UPDATE frames increasing the flow control window to above 2^31-1",
+      "http2/6.9.1: Sends multiple WINDOW_UPDATE frames increasing the flow control window to above 2^31-1 on a stream",
+    ],
+    "Envoy closes the connection without a GOAWAY or RST_STREAM frame first, which RFC 9113, 5.4.1 only recommends.",
+  ),
+];
+
+export const KNOWN_DIFFERENCES: readonly KnownDifference[] = [
+  { ...PREFACE, contestant: "embedded" },
+  { ...PREFACE, contestant: "envoy" },
+  ...ENVOY_H2SPEC,
+];

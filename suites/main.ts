@@ -53,7 +53,7 @@ function record(entry: Entry): void {
   const after = [entry, ...before.filter(({ suite }) => suite !== entry.suite)];
   const entries = SUITES.flatMap(({ name }) => after.filter(({ suite }) => suite === name));
   writeFileSync(file, `${JSON.stringify(entries, undefined, 2)}\n`);
-  writeFileSync(join(DOCS, "suites.md"), page(entries));
+  writeFileSync(join(DOCS, "suites.md"), page(entries, KNOWN_DIFFERENCES));
 }
 
 async function runSuite(suite: Suite, wanted: Wanted): Promise<Verdict> {
@@ -66,8 +66,9 @@ async function runSuite(suite: Suite, wanted: Wanted): Promise<Verdict> {
     say: (line) => console.log(`${suite.name}: ${line}`),
     keep: (end) => void ends.push(end),
   };
+  // A second signal must not end the run before what it started has ended.
   const interrupted = () => void endAll(ends).then(() => process.exit(130));
-  process.once("SIGINT", interrupted).once("SIGTERM", interrupted);
+  process.on("SIGINT", interrupted).on("SIGTERM", interrupted);
   try {
     await suite.install(room);
     return judge(suite.name, await meetAll(suite, wanted.contestants, room, ends), KNOWN_DIFFERENCES);

@@ -1,7 +1,7 @@
 /** The page of results. It is made from a JSON file that keeps each suite's last whole run, so suites can be run one by one. */
 
 import type { Contestant } from "./contestants.ts";
-import type { Failure, Row, Verdict } from "./judge.ts";
+import { explanation, type Failure, type KnownDifference, type Row, type Verdict } from "./judge.ts";
 
 export interface Entry {
   readonly suite: string;
@@ -17,8 +17,8 @@ export function entryOf(suite: Pick<Entry, "source" | "about">, verdict: Verdict
   return { suite: verdict.suite, source: suite.source, about: suite.about, rows, failures };
 }
 
-export function page(entries: readonly Entry[]): string {
-  return `${[INTRODUCTION, table(entries), ...entries.map(section)].join("\n\n")}\n`;
+export function page(entries: readonly Entry[], known: readonly KnownDifference[]): string {
+  return `${[INTRODUCTION, table(entries), ...entries.map((entry) => section(entry, known))].join("\n\n")}\n`;
 }
 
 export function table(entries: readonly Entry[]): string {
@@ -39,7 +39,8 @@ function cell(row: Row, contestant: Contestant): string {
   return skipped === 0 ? `${passed}` : `${passed}, ${skipped} skipped`;
 }
 
-function section(entry: Entry): string {
+function section(entry: Entry, known: readonly KnownDifference[]): string {
+  const own = known.filter(({ suite }) => suite === entry.suite);
   const heading = `## ${entry.suite}\n\n${entry.about} From \`${entry.source}\`.`;
   const through = entry.failures.filter(({ contestant }) => contestant !== "direct");
   const direct = entry.failures.filter(({ contestant }) => contestant === "direct");
@@ -47,7 +48,11 @@ function section(entry: Entry): string {
     heading,
     through.length === 0
       ? "Every case passes through both data planes."
-      : failureTable("through", through, ({ known, reason }) => known ?? `not explained: ${reason}`),
+      : failureTable(
+          "through",
+          through,
+          (failure) => explanation(failure, own) ?? `not explained: ${failure.reason}`,
+        ),
     ...(direct.length === 0
       ? []
       : ["Without a gateway, the backend itself fails:", failureTable("", direct, ({ reason }) => reason)]),
