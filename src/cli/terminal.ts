@@ -4,8 +4,9 @@ import { inspect } from "node:util";
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
 /**
- * Where text goes. Colours are asked for by meaning and left out where nobody would see them. Names, messages and values in
- * the text may be anybody's: control characters in them are shown as escapes, here and nowhere else.
+ * Where text goes. Colours are asked for by meaning and left out where nobody would see them.
+ * Names, messages and values in the text may be anybody's: control characters in them are shown as
+ * escapes, here and nowhere else.
  */
 export interface Terminal {
   /** A document: its line feeds and tabs stay. */
@@ -36,7 +37,10 @@ export function linesOf(lines: readonly string[]): string {
   return lines.map((line) => `${printable(line)}\n`).join("");
 }
 
-/** Text on one line, without anything that acts on a terminal: controls, and marks that change the direction of reading. */
+/**
+ * Text on one line, without anything that acts on a terminal: controls, and marks that change the
+ * direction of reading.
+ */
 export function printable(text: string): string {
   return text.replace(acting, escaped);
 }
@@ -57,8 +61,8 @@ function escaped(character: string): string {
 }
 
 /**
- * A style is marked with a word that nobody else can know, and becomes an escape sequence when it is written: a sequence
- * that is in somebody's text is never taken for one of these.
+ * A style is marked with a word that nobody else can know, and becomes an escape sequence when it
+ * is written: a sequence that is in somebody's text is never taken for one of these.
  */
 const word = randomBytes(12).toString("hex");
 const marks = new RegExp(`<${word}:([a-z]+):([01])>`, "g");

@@ -1,4 +1,7 @@
-/** Whatever a manifest, a file's name or an argument says: it is shown, and never acts on the terminal or begins a line. */
+/**
+ * Whatever a manifest, a file's name or an argument says: it is shown, and never acts on the
+ * terminal or begins a line.
+ */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -6,7 +9,10 @@ import { linesOf, printable, terminalOn } from "../../src/cli/terminal.ts";
 import { columns } from "../../src/cli/text-table.ts";
 import { folder, freePorts, mergeway, type Outcome, start } from "./mergeway.ts";
 
-/** Clears a screen, is red, begins a line, goes back to its beginning, is a C1 control, reverses the direction. */
+/**
+ * Clears a screen, is red, begins a line, goes back to its beginning, is a C1 control, reverses the
+ * direction.
+ */
 const HOSTILE = "x\x1b[2J\x1b[31mINJECTED\nINJECTED\rINJECTED\x9b2J\x7f\u202eINJECTED\u2028INJECTED";
 const ESCAPE = "\x1b";
 const OWN_STYLES = new RegExp(`${ESCAPE}\\[(?:1|2|22|31|32|33|36|39)m`, "g");

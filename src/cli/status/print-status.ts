@@ -57,8 +57,9 @@ function statuses({ resources, engine, isLive }: Workspace, time: Date): unknown
 }
 
 /**
- * What is public stays: certificates. Everything else of a Secret is nobody's business, neither what stands in the wrong
- * place nor annotations, in which kubectl keeps a copy of the whole object.
+ * What is public stays: certificates. Everything else of a Secret is nobody's business, neither
+ * what stands in the wrong place nor annotations, in which kubectl keeps a copy of the whole
+ * object.
  */
 function redacted(secret: Secret): Secret {
   const { annotations: _, ...metadata } = secret.metadata;

@@ -18,7 +18,10 @@ interface Interim {
   readonly headers: Readonly<Record<string, unknown>>;
 }
 
-/** Interim answers (RFC 9110, 15.2): a proxy passes them on, but for 100 and 101, which are between neighbours. */
+/**
+ * Interim answers (RFC 9110, 15.2): a proxy passes them on, but for 100 and 101, which are between
+ * neighbours.
+ */
 export function describeInterim(create: CreateDataPlane, traits: Traits): void {
   const stage = setStage(create);
 

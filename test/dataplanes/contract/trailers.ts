@@ -36,7 +36,10 @@ const filters: Filters = {
   ],
 };
 
-/** Behind a body nobody may say what is cleaned in front of it, or what must be known before it (RFC 9110, 6.5.1). */
+/**
+ * Behind a body nobody may say what is cleaned in front of it, or what must be known before it (RFC
+ * 9110, 6.5.1).
+ */
 const unwantedOfClients = [
   "Authorization",
   "Cache-Control",

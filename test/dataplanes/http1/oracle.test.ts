@@ -1,6 +1,7 @@
 /**
- * Whatever this parser accepts, node:http's parser (llhttp, strict) reads identically, and whatever llhttp refuses is refused, but for methods that it
- * does not know. The reverse does not hold and is not meant to: see docs/decisions/0009-own-http1-codec.md.
+ * Whatever this parser accepts, node:http's parser (llhttp, strict) reads identically, and whatever
+ * llhttp refuses is refused, but for methods that it does not know. The reverse does not hold and
+ * is not meant to: see docs/decisions/0009-own-http1-codec.md.
  */
 
 import { METHODS } from "node:http";

@@ -5,8 +5,8 @@ import type { AnswerTimeouts } from "../upstream/upstream.ts";
 const endless: AnswerTimeouts = { responseMs: 0, idleMs: 0 };
 
 /**
- * How long a backend may take. A route that says anything about it has thought of it: its own timeouts then hold alone, and
- * one of `0s` is off, as the API says (HTTPRouteTimeouts).
+ * How long a backend may take. A route that says anything about it has thought of it: its own
+ * timeouts then hold alone, and one of `0s` is off, as the API says (HTTPRouteTimeouts).
  */
 export function answerTimeouts(
   { requestMs, backendRequestMs, unbounded }: Timeouts,

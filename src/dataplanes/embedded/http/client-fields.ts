@@ -1,7 +1,8 @@
 /**
- * What of a client's header fields counts. The same fields are routed on and passed on, so whatever ends at this proxy is
- * taken out before any rule looks at them: fields of this connection (RFC 9110, 7.6.1) with those that `Connection` names,
- * as Envoy does, and what only this proxy or a trusted one in front may say.
+ * What of a client's header fields counts. The same fields are routed on and passed on, so whatever
+ * ends at this proxy is taken out before any rule looks at them: fields of this connection (RFC
+ * 9110, 7.6.1) with those that `Connection` names, as Envoy does, and what only this proxy or a
+ * trusted one in front may say.
  */
 
 import { forgedFieldPattern } from "../../forged-fields.ts";

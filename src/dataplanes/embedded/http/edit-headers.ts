@@ -17,15 +17,17 @@ const otherSeparator = /[^-a-z0-9]/;
 const otherSeparators = /[^-a-z0-9]/g;
 
 /**
- * Takes away what a client says under a twin of a name that the route sets or removes (`X_User` for `X-User`): a backend
- * that turns names into variables could not tell the two apart.
+ * Takes away what a client says under a twin of a name that the route sets or removes (`X_User` for
+ * `X-User`): a backend that turns names into variables could not tell the two apart.
  */
 export function removeTwins(headers: HeaderFields, edits: readonly HeaderEdit[] | undefined): void {
   if (edits === undefined) return;
   headers.removeAll((name) => otherSeparator.test(name) && edits.some((edit) => isTwin(edit, name)));
 }
 
-/** Whether the edit decides about a field of this name, or of one that a backend could take for it. */
+/**
+ * Whether the edit decides about a field of this name, or of one that a backend could take for it.
+ */
 export function touches(edit: HeaderEdit, name: string): boolean {
   return edit.op !== "add" && (edit.name === name || isTwin(edit, name));
 }

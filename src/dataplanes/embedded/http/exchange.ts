@@ -27,11 +27,17 @@ export interface Exchange {
 
   /** Lets a client that waits for it send its body. */
   continue(): void;
-  /** Passes on an answer that informs; nothing happens where the client knows no such thing or does not read. */
+  /**
+   * Passes on an answer that informs; nothing happens where the client knows no such thing or does
+   * not read.
+   */
   inform(status: number, headers: HeaderFields): void;
   /** Fields after the body; complete only when the body has ended. */
   trailers(): HeaderFields | undefined;
-  /** Before an answer with a body and announced trailers: whether these can follow, for which its header is changed. */
+  /**
+   * Before an answer with a body and announced trailers: whether these can follow, for which its
+   * header is changed.
+   */
   expectTrailers(headers: HeaderFields): boolean;
   /** Whoever sends what cannot be understood or taken is not asked to go on: the next bytes may not be what they seem. */
   closeAfterAnswer(): void;

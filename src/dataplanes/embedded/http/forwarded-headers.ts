@@ -3,9 +3,10 @@ import { areTrusted } from "./client-fields.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 
 /**
- * Tells who asked and how, to rules and to the backend. Without trusted proxies in front, whatever the client says about
- * this has been taken away and is replaced; with them, their words stay and the peer's address is appended. A connector on
- * this machine speaks for the visitor, and for nobody else.
+ * Tells who asked and how, to rules and to the backend. Without trusted proxies in front, whatever
+ * the client says about this has been taken away and is replaced; with them, their words stay and
+ * the peer's address is appended. A connector on this machine speaks for the visitor, and for
+ * nobody else.
  */
 export function addForwardedHeaders(request: RoutedRequest, trustedHops: TrustedFront): void {
   const { connection } = request.exchange;

@@ -163,8 +163,8 @@ export class H2Exchange implements Exchange, StreamHandler {
   }
 
   /**
-   * An answer of known length for which none are announced goes without to a client that has not asked for them (RFC 9110,
-   * 6.5.1).
+   * An answer of known length for which none are announced goes without to a client that has not
+   * asked for them (RFC 9110, 6.5.1).
    */
   #mayHaveTrailers(headers: HeaderFields): boolean {
     return this.#trailersFollow || !headers.has("content-length") || this.headers.has("te");

@@ -1,8 +1,9 @@
 import type { HeaderFields } from "./header-fields.ts";
 
 /**
- * Fields that belong to one connection and never pass a proxy (RFC 9110, 7.6.1), and those that `Connection` names. A caller
- * puts back `TE: trailers`, which gRPC needs, where the next hop is HTTP/2, and `Trailer` where trailers can follow.
+ * Fields that belong to one connection and never pass a proxy (RFC 9110, 7.6.1), and those that
+ * `Connection` names. A caller puts back `TE: trailers`, which gRPC needs, where the next hop is
+ * HTTP/2, and `Trailer` where trailers can follow.
  */
 export const hopByHop: ReadonlySet<string> = new Set([
   "connection",
@@ -17,7 +18,10 @@ export const hopByHop: ReadonlySet<string> = new Set([
   "http2-settings",
 ]);
 
-/** Naming one of these in `Connection` does not take them away: they are never fields of one connection. */
+/**
+ * Naming one of these in `Connection` does not take them away: they are never fields of one
+ * connection.
+ */
 const endToEnd: ReadonlySet<string> = new Set([
   "host",
   "content-length",

@@ -1,11 +1,13 @@
 /**
  * What a request asks for, put into the one form that is both routed on and sent to the backend.
  *
- * - Origin form (`/a?b`) and absolute form (`http://host/a?b`, whose authority then replaces Host) are understood; `*` is the
- *   server's own, and which method may ask for it is the caller's matter (RFC 9112, 3.2.4).
- * - Only visible ASCII; no `#` and no `\`: what one parser reads as a separator another must not read as text.
- * - Escapes must be whole (`%2F`), and `%00` is refused. Escaped unreserved characters are decoded, the others kept with capital digits,
- *   so `%2F` stays a part of its segment.
+ * - Origin form (`/a?b`) and absolute form (`http://host/a?b`, whose authority then replaces Host)
+ *   are understood; `*` is the server's own, and which method may ask for it is the caller's matter
+ *   (RFC 9112, 3.2.4).
+ * - Only visible ASCII; no `#` and no `\`: what one parser reads as a separator another must not
+ *   read as text.
+ * - Escapes must be whole (`%2F`), and `%00` is refused. Escaped unreserved characters are decoded,
+ *   the others kept with capital digits, so `%2F` stays a part of its segment.
  * - `.` and `..` segments are resolved, `//` becomes `/`.
  * - The query is passed on untouched.
  */

@@ -16,7 +16,10 @@ export class RoutedRequest implements RequestView {
   readonly authority: string;
   readonly path: string;
   readonly query: string;
-  /** Those that are routed on and passed on: without what the client may not say or says to this proxy alone. */
+  /**
+   * Those that are routed on and passed on: without what the client may not say or says to this
+   * proxy alone.
+   */
   readonly headers: HeaderFields;
   readonly requestId: string;
   readonly visitor: Visitor | undefined;

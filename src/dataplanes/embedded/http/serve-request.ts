@@ -17,7 +17,10 @@ import { parseTarget } from "./request-target.ts";
 import { RoutedRequest } from "./routed-request.ts";
 import { visitorOf } from "./visitor.ts";
 
-/** Any method may be known to a backend; no backend knows one that is longer than this (RFC 9112, 3). */
+/**
+ * Any method may be known to a backend; no backend knows one that is longer than this (RFC 9112,
+ * 3).
+ */
 const LONGEST_METHOD = 64;
 
 /** What serving needs besides the request. */

@@ -1,7 +1,8 @@
 /**
- * Fields behind a body, in both directions. What is cleaned in front of a body must not come in behind it, so the fields
- * that a route's filters touch end here as well. `Trailer` (RFC 9110, 6.6.2) announces what is left: some servers, such as
- * Go's over HTTP/2, show a program only the trailers that were announced.
+ * Fields behind a body, in both directions. What is cleaned in front of a body must not come in
+ * behind it, so the fields that a route's filters touch end here as well. `Trailer` (RFC 9110,
+ * 6.6.2) announces what is left: some servers, such as Go's over HTTP/2, show a program only the
+ * trailers that were announced.
  */
 
 import type { Filters } from "../../../plan/rule.ts";

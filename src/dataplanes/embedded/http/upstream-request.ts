@@ -64,7 +64,8 @@ function announceTrailers(
 ): void {
   const announced = exchange.headers.get("trailer");
   if (announced === undefined || exchange.body === undefined) return;
-  // Over HTTP/1.1 chunks alone have a place for them: none come behind a length, and none can go there.
+  // Over HTTP/1.1 chunks alone have a place for them: none come behind a length, and none can go
+  // there.
   if (exchange.protocol !== "HTTP/2" && headers.has("content-length")) return;
   const names = passingNames(announced, requestTrailerTest(to.filters));
   if (names === "") return;
