@@ -5,13 +5,20 @@ import { type Outcome, told } from "./history.ts";
 export const NO_LIMIT: number = 24 * 3_600_000;
 export const FIRST: number = Number(process.env["SIMULATION_FIRST"] ?? 1);
 
+interface Search {
+  readonly first: number;
+  readonly count: number;
+  /** Which failures are looked for; all without it. */
+  readonly like?: RegExp;
+}
+
 export async function firstFailure(
   run: (seed: number) => Promise<Outcome>,
-  { first, count }: { readonly first: number; readonly count: number },
+  { first, count, like = /./ }: Search,
 ): Promise<Outcome | undefined> {
   for (let seed = first; seed < first + count; seed++) {
     const outcome = await run(seed);
-    if (outcome.failure !== undefined) return outcome;
+    if (outcome.failure !== undefined && like.test(outcome.failure)) return outcome;
   }
   return undefined;
 }

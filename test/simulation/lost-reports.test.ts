@@ -15,10 +15,8 @@ test(
   "a controller that forgets reports of items that it does not have yet is found out",
   async () => {
     forgetEarlyReports();
-    const failed = await firstFailure(runHistory, { first: 1, count: OLD_HISTORIES });
-    expect(failed?.failure).toMatch(
-      /^not true after [\s\S]* says Programmed=False [\s\S]* the truth is Programmed=True/,
-    );
+    const like = /^not true after [\s\S]* says Programmed=False [\s\S]* the truth is Programmed=True/;
+    expect(await firstFailure(runHistory, { first: 1, count: OLD_HISTORIES, like })).toBeDefined();
   },
   NO_LIMIT,
 );
