@@ -20,6 +20,8 @@ const MAX_RSA_BITS = 4096;
 const MAX_RSA_EXPONENT: bigint = 2n ** 32n;
 /** More than any real chain has; a tenant's Secret may hold a megabyte of them. */
 const MAX_CHAIN = 16;
+/** Several times what the bundle of a browser or an operating system has, which many people use whole. */
+const MAX_AUTHORITIES = 512;
 /** The chain is sent with every handshake, before anything is known about the client. */
 const MAX_CHAIN_BYTES = 64 * 1024;
 /** Several times what RSA of 4096 bits needs. */
@@ -27,7 +29,7 @@ const MAX_KEY_BYTES = 16 * 1024;
 
 /** Both arguments are base64, as a Secret holds them. */
 export function readKeyPair(certificate: string, key: string): KeyPairFacts | { readonly problem: string } {
-  const chain = readCertificates(decode(certificate));
+  const chain = readCertificates(decode(certificate), MAX_CHAIN);
   if ("problem" in chain) return { problem: `tls.crt ${chain.problem}` };
   if (chain.pem.length > MAX_CHAIN_BYTES) {
     const bytes = chain.pem.length;
@@ -51,19 +53,20 @@ export function readKeyPair(certificate: string, key: string): KeyPairFacts | { 
 
 /** The bundle is plain text, as a ConfigMap holds it. */
 export function readAuthorities(bundle: string): { readonly pem: string } | { readonly problem: string } {
-  const chain = readCertificates(bundle);
-  return "problem" in chain ? { problem: `ca.crt ${chain.problem}` } : { pem: chain.pem };
+  const read = readCertificates(bundle, MAX_AUTHORITIES);
+  return "problem" in read ? { problem: `ca.crt ${read.problem}` } : { pem: read.pem };
 }
 
 function readCertificates(
   text: string,
+  most: number,
 ):
   | { readonly pem: string; readonly certificates: readonly X509Certificate[] }
   | { readonly problem: string } {
   const blocks = text.match(CERTIFICATE_BLOCK) ?? [];
   if (blocks.length === 0) return { problem: "holds no PEM certificate" };
-  if (blocks.length > MAX_CHAIN)
-    return { problem: `holds ${blocks.length} certificates; at most ${MAX_CHAIN} are read` };
+  if (blocks.length > most)
+    return { problem: `holds ${blocks.length} certificates; at most ${most} are read` };
   const certificates: X509Certificate[] = [];
   for (const [index, block] of blocks.entries()) {
     try {

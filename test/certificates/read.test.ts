@@ -1,6 +1,6 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { readKeyPair } from "../../src/certificates/read.ts";
+import { readAuthorities, readKeyPair } from "../../src/certificates/read.ts";
 import { authority, issue, issueFor, type TestCertificate } from "../dataplanes/certificates.ts";
 
 const ca = authority();
@@ -111,6 +111,20 @@ describe("chains that every handshake would carry", () => {
       problem: expect.stringMatching(
         /^tls\.crt holds certificates of \d+ bytes; at most 65536 are served with every handshake$/,
       ),
+    });
+  });
+});
+
+describe("bundles of authorities", () => {
+  const bundle = (count: number): string => `${ca.cert}\n`.repeat(count);
+
+  test("a bundle as large as an operating system's is taken whole", () => {
+    expect(readAuthorities(bundle(140))).toMatchObject({ pem: expect.stringContaining("CERTIFICATE") });
+  });
+
+  test("a bundle without measure is refused", () => {
+    expect(readAuthorities(bundle(600))).toEqual({
+      problem: "ca.crt holds 600 certificates; at most 512 are read",
     });
   });
 });
