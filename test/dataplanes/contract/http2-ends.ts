@@ -51,6 +51,25 @@ export function describeHttp2Ends(create: CreateDataPlane): void {
     });
   });
 
+  test("an answer without a body that announces trailers is whole for an HTTP/1.1 client, too", async () => {
+    const server = createServer();
+    server.on("stream", (stream) => {
+      stream.respond({ ":status": 200, "content-length": 0, trailer: "x-sum" }, { endStream: true });
+    });
+    const plane = await stage.start([
+      http,
+      shop,
+      host(shop, "shop.example", [rule({ action: forwardTo("b") })]),
+      backend("b", [await stage.backends.listen(server)], { protocol: "h2c" }),
+    ]);
+    const socket = await stage.sockets.connect(plane.at(80));
+    socket.write("GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n");
+    const answer = await textOf(socket);
+    expect(answer).toMatch(/^content-length: 0\r$/im);
+    expect(answer).not.toMatch(/^transfer-encoding:/im);
+    expect(answer).toMatch(/\r\n\r\n$/);
+  });
+
   test("an answer of length 0 from an HTTP/1.1 backend ends with its header", async () => {
     const server = createHttp1Server((_request, response) =>
       response.writeHead(201, { "content-length": 0 }).end(),

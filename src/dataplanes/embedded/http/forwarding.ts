@@ -111,11 +111,12 @@ export class Forwarding implements UpstreamHandler {
     }
     const { request, body } = this.#parts;
     body?.forget();
-    this.#finishHead(status, headers);
     const { exchange } = request;
+    // What ends with its header is passed on so: gRPC has its status there (Trailers-Only).
+    const hasBody = !flow.complete && mayHaveBody(exchange.method, status);
+    this.#finishHead(headers, hasBody);
     try {
-      // What ends with its header is passed on so: gRPC has its status there (Trailers-Only).
-      exchange.answer(status, headers, !flow.complete && mayHaveBody(exchange.method, status));
+      exchange.answer(status, headers, hasBody);
     } catch {
       // A header of the backend, or one that the route adds, that cannot be sent.
       this.#fail(502, "InvalidAnswer", "the answer of the backend cannot be passed on");
@@ -234,7 +235,7 @@ export class Forwarding implements UpstreamHandler {
     return failure.kind === "reset" && safe && body === undefined && this.#tries === 1;
   }
 
-  #finishHead(status: number, headers: HeaderFields): void {
+  #finishHead(headers: HeaderFields, hasBody: boolean): void {
     const { action, entry, request } = this.#parts;
     const announced = headers.get("trailer");
     removeHopByHop(headers);
@@ -242,7 +243,7 @@ export class Forwarding implements UpstreamHandler {
     applyEdits(headers, entry.filters.responseHeaders);
     const { cors } = action.filters;
     if (cors !== undefined) addCorsHeaders(headers, cors, request.headers.get("origin"));
-    if (announced === undefined || !mayHaveBody(request.method, status)) return;
+    if (announced === undefined || !hasBody) return;
     const names = passingNames(announced, answerTrailerTest(this.#filters()));
     if (names !== "" && request.exchange.expectTrailers(headers)) headers.add("trailer", names);
   }
