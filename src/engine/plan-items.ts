@@ -199,7 +199,9 @@ function deriveHostItems(
         gateway: gatewayName(first.gateway),
         listener: listenerId(first.gateway, first.listener),
         hostname: first.pattern,
-        rules: ranked.sort(compareRules).map(({ rule }) => rule),
+        rules: ranked
+          .sort(compareRules)
+          .map(({ rule, asked }) => (asked === first.pattern ? rule : { ...rule, asked })),
       };
     },
   );

@@ -91,7 +91,7 @@ function whyLost(
   }
   return {
     rule: "precedence",
-    reason: `lower precedence than ${served}, which ${whyBefore(at.winner.rule, rule)}`,
+    reason: `lower precedence than ${served}, which ${whyBefore(at.winner.rule, rule, host)}`,
   };
 }
 

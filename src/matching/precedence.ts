@@ -1,27 +1,18 @@
-import type { PathMatch, Rule } from "../plan/rule.ts";
+import type { HostItem } from "../plan/plan.ts";
+import type { Rule } from "../plan/rule.ts";
+import { type AskedRule, RULE_CRITERIA } from "../plan/rule-precedence.ts";
 
-/**
- * Why one rule goes before another that matches as well, both of one host (HTTPRouteRule.matches): exact path, then the longer
- * prefix, then a method match, then more header matches, then more query matches, then the older route, then the one
- * whose `namespace/name` is first, then the order within the route. The order itself is the plan's; these are its reasons.
- */
-export function whyBefore(winner: Rule, loser: Rule): string {
-  for (const [what, value] of CRITERIA) if (value(winner) > value(loser)) return what;
+/** Why one rule of a host goes before another that matches as well, in the words of the criterion that decided. */
+export function whyBefore(winner: Rule, loser: Rule, host: HostItem): string {
+  const [first, second] = [askedOf(winner, host), askedOf(loser, host)];
+  const decided = RULE_CRITERIA.find(({ compare }) => compare(first, second) !== 0);
+  if (decided !== undefined) return decided.words(winner);
   const [a, b] = [winner.origin, loser.origin];
   if (a.kind === b.kind && a.namespace === b.namespace && a.name === b.name)
     return "stands earlier in the same route";
-  return "its route is older, or of the same age and first by namespace and name";
+  return "has the older route, or one of the same age that is first by namespace and name";
 }
 
-const CRITERIA: readonly (readonly [string, (rule: Rule) => number])[] = [
-  ["matches the path more specifically", ({ match }) => pathRank(match.path)],
-  ["matches the method", ({ match }) => (match.method === undefined ? 0 : 1)],
-  ["matches more headers", ({ match }) => match.headers.length],
-  ["matches more query parameters", ({ match }) => match.query.length],
-];
-
-/** An absent path is the prefix "/". Expressions have no place in the order of the API: the plan has given them one. */
-function pathRank(path: PathMatch | undefined): number {
-  if (path === undefined) return 1;
-  return path.type === "exact" ? Number.MAX_SAFE_INTEGER : path.value.length;
+function askedOf(rule: Rule, { hostname }: HostItem): AskedRule {
+  return { rule, asked: rule.asked ?? hostname };
 }

@@ -5,6 +5,8 @@ export interface Rule {
   readonly origin: RuleOrigin;
   readonly match: RequestMatch;
   readonly action: Action;
+  /** The hostname that the route asked for, where it is not the host's own: it decides precedence. */
+  readonly asked?: string;
 }
 
 /** Where a rule comes from, for explanations, logs and metrics. */

@@ -42,6 +42,53 @@ describe("mergeway explain", () => {
     });
   });
 
+  test("says which criterion decided between two rules that both match, and not another", async () => {
+    const route = (name: string, created: string, hostname: string | undefined, path: object): string =>
+      JSON.stringify({
+        apiVersion: "gateway.networking.k8s.io/v1",
+        kind: "HTTPRoute",
+        metadata: { name, namespace: "team", creationTimestamp: created },
+        spec: {
+          parentRefs: [{ name: "shared" }],
+          ...(hostname === undefined ? {} : { hostnames: [hostname] }),
+          rules: [{ matches: [{ path }], backendRefs: [{ name: "web", port: 80 }] }],
+        },
+      });
+    const gateway = JSON.stringify({
+      apiVersion: "gateway.networking.k8s.io/v1",
+      kind: "Gateway",
+      metadata: { name: "shared", namespace: "team" },
+      spec: {
+        gatewayClassName: "mergeway",
+        listeners: [{ name: "http", port: 80, protocol: "HTTP", hostname: "*.example.com" }],
+      },
+    });
+    const [older, younger] = ["2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"];
+    const file = folder({
+      "all.yaml": [
+        gateway,
+        route("prefix", older, "a.example.com", { type: "PathPrefix", value: "/api/1" }),
+        route("expression", younger, "a.example.com", { type: "RegularExpression", value: "/a.*" }),
+        route("any-host", older, undefined, { type: "PathPrefix", value: "/wide" }),
+        route("named-host", younger, "*.example.com", { type: "PathPrefix", value: "/wide" }),
+      ].join("\n---\n"),
+    });
+    const whyNot = async (url: string, loser: string): Promise<unknown> => {
+      const { eliminated } = await explained(url, "-f", file);
+      const lost = eliminated as readonly {
+        readonly route?: { readonly name: string };
+        readonly reason: string;
+      }[];
+      return lost.find((each) => each.route?.name === loser)?.reason;
+    };
+    expect(await whyNot("http://a.example.com/api/1", "prefix")).toBe(
+      "lower precedence than HTTPRoute team/expression rule 0, which matches the path by a regular expression, which goes before a prefix",
+    );
+    expect(await whyNot("http://b.example.com/wide", "any-host")).toBe(
+      "lower precedence than HTTPRoute team/named-host rule 0, which has the more specific hostname in its route",
+    );
+  });
+
   test.each([
     [["https://tea.example.com:8443/", "--sni", "coffee.example.com"], { outcome: "respond", status: 421 }],
     [["https://nobody.example.com:8443/"], { outcome: "refuse" }],

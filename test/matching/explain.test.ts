@@ -226,7 +226,7 @@ describe("why the others lost", () => {
       "long",
       "short",
       "precedence",
-      "lower precedence than HTTPRoute team/long rule 0, which matches the path more specifically",
+      "lower precedence than HTTPRoute team/long rule 0, which matches the longer path",
     ],
     [
       "http://foo.example.com/a/x?q=1",
