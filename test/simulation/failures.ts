@@ -5,6 +5,9 @@ import { type Outcome, told } from "./history.ts";
 export const NO_LIMIT: number = 24 * 3_600_000;
 export const FIRST: number = Number(process.env["SIMULATION_FIRST"] ?? 1);
 
+/** Who waits for an hour wants to see that it goes on. */
+const PROGRESS = 1_000;
+
 interface Search {
   readonly first: number;
   readonly count: number;
@@ -19,6 +22,8 @@ export async function firstFailure(
   for (let seed = first; seed < first + count; seed++) {
     const outcome = await run(seed);
     if (outcome.failure !== undefined && like.test(outcome.failure)) return outcome;
+    const done = seed - first + 1;
+    if (done % PROGRESS === 0 && done < count) process.stderr.write(`${done} of ${count} histories\n`);
   }
   return undefined;
 }
