@@ -30,6 +30,18 @@ export const autobahn: Suite = {
 const START =
   "import sys, site; site.addsitedir(sys.argv.pop(1)); from autobahntestsuite.wstest import run; run()";
 
+/** `wstest -m testeeserver`, but for two things it has no flags for: TLS, and a port in Host that is the gateway's. */
+const SERVER = `import sys, site
+site.addsitedir(sys.argv[1])
+from autobahn.twisted.websocket import listenWS
+from autobahntestsuite.testee import TesteeServerFactory
+from twisted.internet import reactor, ssl
+factory = TesteeServerFactory(sys.argv[2], False)
+factory.externalPort = None
+listenWS(factory, ssl.DefaultOpenSSLContextFactory(*sys.argv[3:]) if sys.argv[3:] else None)
+reactor.run()
+`;
+
 async function wstest(room: Room, args: readonly string[]): Promise<Program> {
   const { command, env, folder } = await installPython(PACKAGES);
   return { command, args: ["-c", START, folder, ...args], env, cwd: room.folder };
@@ -37,13 +49,11 @@ async function wstest(room: Room, args: readonly string[]): Promise<Program> {
 
 async function start(room: Room): Promise<readonly Backend[]> {
   const { cert, key } = room.certificates;
+  const { command, env, folder } = await installPython(PACKAGES);
   const [port, tlsPort] = [await lastingPort(), await lastingPort()];
-  const servers = [
-    { at: port, flags: ["-w", `ws://127.0.0.1:${port}`] },
-    { at: tlsPort, flags: ["-w", `wss://127.0.0.1:${tlsPort}`, "-k", key, "-c", cert] },
-  ];
-  for (const { at, flags } of servers) {
-    const program = await wstest(room, ["-m", "testeeserver", ...flags]);
+  for (const [at, flags] of [[port, []] as const, [tlsPort, [key, cert]] as const]) {
+    const url = `${at === port ? "ws" : "wss"}://127.0.0.1:${at}`;
+    const program = { command, args: ["-c", SERVER, folder, url, ...flags], env, cwd: room.folder };
     room.keep((await serve(program, join(room.folder, `echo-${at}.log`), at)).end);
   }
   return [{ name: "echo", protocol: "http", port, tlsPort }];

@@ -1,11 +1,31 @@
 """A plugin of pytest: pytest-httpbin starts no servers, its fixtures lead to those that the run has started.
 
 SUITES_HTTP_PORT, SUITES_HTTPS_PORT and SUITES_CA say where they are. Only tests that ask a server are run.
+
+Names of header fields are case-insensitive (RFC 9110, 5.1). Gateways send them in lower case, as HTTP/2 does, and many
+tests of httpie look for `Content-Type:` in a text; so names arrive here as the server behind the gateway has written them.
 """
 
+import http.client
 import os
 
 from pytest_httpbin import certs, serve
+
+
+parse_headers = http.client.parse_headers
+
+
+def parse_headers_capitalised(*args, **kwargs):
+    message = parse_headers(*args, **kwargs)
+    fields = message.items()
+    for name in set(name for name, _ in fields):
+        del message[name]
+    for name, value in fields:
+        message.add_header("-".join(word.capitalize() for word in name.split("-")), value)
+    return message
+
+
+http.client.parse_headers = parse_headers_capitalised
 
 
 class Elsewhere(serve.Server):
