@@ -71,6 +71,7 @@ function svgOf(title: string, panels: readonly Panel[], run: PeersRun): string {
     `<title>${escaped(title)}</title>`,
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
     legend(run.contestants),
+    `<text x="${width - PANEL.left}" y="20" text-anchor="end" fill="#666666">logarithmic scales</text>`,
     ...drawn,
     "</svg>\n",
   ].join("\n");
@@ -127,7 +128,7 @@ function barOf({ value, measure, x, bar, index }: BarPlace, heightOf: (value: nu
   return `<rect x="${(x + 1).toFixed(1)}" y="${(base - height).toFixed(1)}" width="${(bar - 2).toFixed(1)}" height="${height.toFixed(1)}" fill="${colorOf(index)}"/>${text}`;
 }
 
-/** From a tenth below the least to the greatest, so that the least is a bar as well. */
+/** From half a decade below the least to the greatest, so that the least is a bar as well. */
 function logScale(values: readonly (number | undefined)[]): (value: number) => number {
   const positive = values.filter((value): value is number => value !== undefined && value > 0);
   if (positive.length === 0) return () => 0;

@@ -85,7 +85,8 @@ func peers(path string) error {
 		}
 		result.Propagation = driver.propagate()
 		result.HandOver = driver.handOvers()
-		if slices.Contains(config.RestartSizes, size) {
+		// A contestant that goes no further is restarted where it stands.
+		if slices.Contains(config.RestartSizes, size) || !result.Growth.AllTrue {
 			restarts := driver.restarts()
 			result.Restarts = &restarts
 		}
