@@ -15,8 +15,8 @@ export interface TenantLimits {
 }
 
 /**
- * A pod has room for 20,000 connections: it takes several tenants at their limits to fill it. Requests of a tenant hold 256 KiB each at the
- * worst, so 2,000 of them are half a GiB. Connections per backend are Envoy's own default.
+ * A pod has room for 20,000 connections: it takes several tenants at their limits to fill it. What a request can hold in
+ * buffers is bounded, too (docs/reference/requests.md), so the number of requests bounds the bytes. Connections per backend are Envoy's default.
  */
 export const DEFAULT_TENANT_LIMITS: TenantLimits = {
   connections: 5_000,
