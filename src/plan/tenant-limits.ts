@@ -33,6 +33,17 @@ export function tenantLimits(said: Partial<TenantLimits> | undefined): TenantLim
   };
 }
 
+/** Whether both come to the same, said or not. */
+export function sameLimits(one: TenantLimits | undefined, other: TenantLimits | undefined): boolean {
+  const a = tenantLimits(one);
+  const b = tenantLimits(other);
+  return (
+    a.connections === b.connections &&
+    a.requests === b.requests &&
+    a.backendConnections === b.backendConnections
+  );
+}
+
 /** Whether the Gateway itself carries the listener. A child Gateway is a tenant of its parent. */
 export function isOfPlatform({ owner, gateway }: Pick<ListenerItem, "owner" | "gateway">): boolean {
   return owner.kind === "Gateway" && `${owner.namespace}/${owner.name}` === gateway;

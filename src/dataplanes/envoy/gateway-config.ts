@@ -6,6 +6,7 @@
 
 import { coversPattern, isWildcard } from "../../plan/hostname.ts";
 import type { HostItem, ItemId, ListenerItem, PlanDelta, PlanItem, PortItem } from "../../plan/plan.ts";
+import { sameLimits, tenantLimits } from "../../plan/tenant-limits.ts";
 import type { Answer } from "./ads/ads-stream.ts";
 import { resource } from "./ads/resource.ts";
 import { ResourceStore } from "./ads/resource-store.ts";
@@ -139,6 +140,8 @@ export class GatewayConfig {
     switch (item.type) {
       case "gateway":
         this.#touchTlsBackends(dirty);
+        if (!sameLimits(item.tenantLimits, other?.type === "gateway" ? other.tenantLimits : undefined))
+          this.#touchLimited(dirty);
         return;
       case "port":
         dirty.ports.add(item.id);
@@ -168,6 +171,11 @@ export class GatewayConfig {
   #touchTlsBackends(dirty: Dirty): void {
     for (const backend of this.#model.backends())
       if (backend.tls !== undefined) dirty.backends.add(backend.id);
+  }
+
+  #touchLimited(dirty: Dirty): void {
+    for (const { id } of this.#model.backends()) dirty.backends.add(id);
+    for (const { id, protocol } of this.#model.ports()) if (protocol === "udp") dirty.ports.add(id);
   }
 
   #touchListener(listener: ListenerItem, other: ListenerItem | undefined, dirty: Dirty): void {
@@ -315,7 +323,10 @@ export class GatewayConfig {
       }
       clearTimeout(this.#lingering.get(name));
       this.#lingering.delete(name);
-      this.store.set(backendCluster(backend, variant, this.#clientCertificate()));
+      const limits = tenantLimits(this.#model.gateway?.tenantLimits);
+      this.store.set(
+        backendCluster(backend, variant, { clientCertificate: this.#clientCertificate(), limits }),
+      );
       this.store.set(backendEndpoints(backend));
     }
   }

@@ -34,8 +34,11 @@ export function describeTenants(create: CreateDataPlane, { ownHttp }: Traits): v
       headers: { "content-type": "application/grpc" },
     });
     expect([grpc.status, grpc.headers["grpc-status"]]).toEqual([200, "14"]);
-    const others = await Promise.all(manyAnswers(plane, LIMIT + BEYOND, "quiet.example"));
-    expect(others.map(({ status }) => status)).toEqual(others.map(() => 200));
+    for (let round = 0; round < BEYOND; round++) {
+      // Its own limit is the same.
+      const others = await Promise.all(manyAnswers(plane, LIMIT, "quiet.example"));
+      expect(others.map(({ status }) => status)).toEqual(others.map(() => 200));
+    }
     const { reason } = await plane.record(({ status }) => status === 503);
     expect(reason).toBe(ownHttp ? "TenantRequestLimit" : "BackendLimit");
 
