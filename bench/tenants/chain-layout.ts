@@ -21,6 +21,7 @@ import {
   texts,
 } from "../../src/dataplanes/envoy/wire/protobuf.ts";
 import type { HostItem, ListenerItem, PlanDelta, PlanItem, PortItem } from "../../src/plan/plan.ts";
+import { DEFAULT_TENANT_LIMITS } from "../../src/plan/tenant-limits.ts";
 import type { PlainAds } from "./plain-ads.ts";
 
 const TYPES = {
@@ -62,7 +63,7 @@ export class ChainLayout {
         this.#send(
           TYPES.cluster,
           endpointsName(item.gateway, item.id),
-          backendCluster(item, "plain", undefined),
+          backendCluster(item, "plain", { clientCertificate: undefined, limits: DEFAULT_TENANT_LIMITS }),
         );
         this.#send(TYPES.endpoints, endpointsName(item.gateway, item.id), backendEndpoints(item));
         return;

@@ -74,6 +74,11 @@ export const METRICS: Readonly<Record<string, MetricSpec>> = {
     help: "Bytes of response bodies",
     labels: ["hostname"],
   },
+  mergeway_tenant_refusals_total: {
+    type: "counter",
+    help: "What was refused because a tenant (the object that carries the listener) had as much as it may have: connections, requests, or (backend, Envoy alone) requests to one backend",
+    labels: ["kind", "namespace", "name", "limit"],
+  },
   mergeway_changes_total: {
     type: "counter",
     help: "Changes of the merged state by what changed",

@@ -5,6 +5,7 @@ import type { StateChange } from "../view/state-changes.ts";
 import type { AdminState } from "./admin-state.ts";
 import { METRICS } from "./metric-table.ts";
 import { type CountedRequest, RequestTallies } from "./request-tallies.ts";
+import { limitOfReason, TenantRefusals } from "./tenant-refusals.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -13,6 +14,7 @@ export class Metrics {
   readonly #gauges: Map<string, Gauge> = new Map();
   readonly #counters: Map<string, Counter> = new Map();
   readonly #requests: RequestTallies = new RequestTallies();
+  readonly #refusals: TenantRefusals = new TenantRefusals();
 
   constructor(version: string) {
     const registers = [this.#registry];
@@ -30,6 +32,14 @@ export class Metrics {
 
   countRequest(request: CountedRequest): void {
     this.#requests.count(request);
+    const { listener, reason } = request;
+    if (reason === undefined || listener === undefined) return;
+    const limit = limitOfReason.get(reason);
+    if (limit !== undefined) this.#refusals.count(listener, limit);
+  }
+
+  countRefusedConnection(listener: string): void {
+    this.#refusals.count(listener, "connections");
   }
 
   countChanges(changes: readonly StateChange[]): void {
@@ -48,6 +58,7 @@ export class Metrics {
   async text(admin: AdminState): Promise<string> {
     this.#forgetHostnames(admin.table);
     this.#showState(admin.state());
+    this.#showRefusals(admin.table);
     this.#set("mergeway_ready", {}, admin.isReady() ? 1 : 0);
     return this.#registry.metrics();
   }
@@ -58,6 +69,12 @@ export class Metrics {
       if (item.type === "host" || item.type === "listener") current.add(item.hostname);
     }
     this.#requests.forgetAllBut(current);
+  }
+
+  #showRefusals(table: RoutingTable): void {
+    const name = "mergeway_tenant_refusals_total";
+    known(this.#counters, name).reset();
+    for (const { labels, count } of this.#refusals.current(table)) this.#count(name, labels, count);
   }
 
   #showState(state: MergedState): void {

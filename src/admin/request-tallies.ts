@@ -9,6 +9,9 @@ export interface CountedRequest {
   readonly durationMs: number;
   readonly bytesReceived: number;
   readonly bytesSent: number;
+  readonly listener?: string;
+  /** Why the data plane itself answered. */
+  readonly reason?: string;
 }
 
 /** For requests that no listener is for. */

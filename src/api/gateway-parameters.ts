@@ -20,6 +20,7 @@ export interface GatewayParametersSpec {
   /** Threads that serve traffic. */
   readonly workers?: number;
   readonly accessLog?: boolean;
+  readonly tenantLimits?: TenantLimitParameters;
   readonly envoy?: EnvoyParameters;
   readonly tracing?: TracingParameters;
   readonly tunnel?: TunnelParameters;
@@ -32,6 +33,13 @@ export interface GatewayParametersSpec {
   };
   readonly podDisruptionBudget?: { readonly minAvailable?: number | string };
   readonly podTemplate?: PodTemplateParameters;
+}
+
+/** Of each tenant at each pod; 0 is no limit. */
+export interface TenantLimitParameters {
+  readonly connections?: number;
+  readonly requests?: number;
+  readonly backendConnections?: number;
 }
 
 /** Spans of requests; Envoy alone makes them. */

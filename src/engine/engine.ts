@@ -100,6 +100,7 @@ export class Engine {
     const policies = derivePolicies(graph, inputs, certificates);
     const plan = derivePlan(graph, {
       inputs,
+      states,
       merged,
       routes,
       compiled,

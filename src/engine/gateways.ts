@@ -12,6 +12,7 @@ import { MERGEWAY_GROUP } from "../api/resource.ts";
 import type { Source } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Lookup } from "../graph/lookup.ts";
+import { type TenantLimits, tenantLimits } from "../plan/tenant-limits.ts";
 import type { Finding } from "./findings.ts";
 import type { Inputs } from "./inputs.ts";
 import { allowedChildren, parentOfChild } from "./owners.ts";
@@ -23,6 +24,8 @@ export interface GatewayState {
   readonly isChild: boolean;
   /** What the parameters choose to serve it, where they do and there is a choice. */
   readonly dataPlane?: DataPlaneName;
+  /** Where the parameters say anything of them. */
+  readonly tenantLimits?: TenantLimits;
   /** Why nothing of this Gateway can be served. */
   readonly problem?: Finding;
   readonly allowedListeners: NamespaceSelection;
@@ -44,10 +47,9 @@ export function deriveGatewayStates(
       keyFor("GatewayClass", "", gateway.spec.gatewayClassName),
     );
     if (!isOurs(gatewayClass, settings)) return undefined;
-    const chosen =
-      settings.dataPlanes === undefined
-        ? undefined
-        : effectiveParameters(gateway, gatewayClass, (at) => lookup.get(inputs.parameters, at)).dataPlane;
+    const parameters = effectiveParameters(gateway, gatewayClass, (at) => lookup.get(inputs.parameters, at));
+    const chosen = settings.dataPlanes === undefined ? undefined : parameters.dataPlane;
+    const limits = parameters.tenantLimits;
     const problem =
       problemOf(gateway, gatewayClass, lookup, inputs) ?? choiceProblem(chosen, settings.dataPlanes);
     const children = allowedChildren(gateway);
@@ -56,6 +58,7 @@ export function deriveGatewayStates(
       className: gateway.spec.gatewayClassName,
       isChild: parentOfChild(gateway) !== undefined,
       ...(chosen === undefined ? {} : { dataPlane: chosen }),
+      ...(limits === undefined ? {} : { tenantLimits: tenantLimits(limits) }),
       ...(problem === undefined ? {} : { problem }),
       allowedListeners: gateway.spec.allowedListeners?.namespaces ?? { from: "None" },
       declaresAllowedListeners: gateway.spec.allowedListeners !== undefined,

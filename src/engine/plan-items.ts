@@ -16,6 +16,7 @@ import type { Certificates } from "./certificates.ts";
 import { type CompiledRoute, compiledRouteKey, NO_GATEWAY } from "./compiled-routes.ts";
 import { type FrontendSettings, validationForPort } from "./frontend-validation.ts";
 import type { GatewayReferences } from "./gateway-references.ts";
+import type { GatewayState } from "./gateways.ts";
 import type { Inputs } from "./inputs.ts";
 import { backendId, certificateId, gatewayId, gatewayName, hostId, listenerId, portId } from "./item-ids.ts";
 import { type ListenerKey, portProtocolOf, transportOf } from "./listeners.ts";
@@ -27,6 +28,7 @@ import { compareRules, type RankedRule } from "./rules/order.ts";
 
 export interface PlanSources {
   readonly inputs: Inputs;
+  readonly states: Source<GatewayState>;
   readonly merged: Source<MergedListener>;
   readonly routes: Source<RouteAttachment>;
   readonly compiled: Source<CompiledRoute>;
@@ -69,21 +71,23 @@ function byId<T extends PlanItem>(item: T): readonly (readonly [string, T])[] {
   return [[item.id, item]];
 }
 
-function deriveGatewayItems(graph: Graph, { references }: PlanSources): Source<GatewayItem> {
+function deriveGatewayItems(graph: Graph, { references, states }: PlanSources): Source<GatewayItem> {
   return graph.expand<GatewayReferences, GatewayItem>(
     "gateway items",
     references,
-    (key, { served, clientCertificate }) =>
-      served
-        ? byId({
-            type: "gateway",
-            id: gatewayId(key),
-            gateway: gatewayName(key),
-            ...(clientCertificate === undefined
-              ? {}
-              : { clientCertificate: certificateId(key, clientCertificate) }),
-          })
-        : [],
+    (key, { served, clientCertificate }, lookup) => {
+      if (!served) return [];
+      const limits = lookup.get(states, key)?.tenantLimits;
+      return byId({
+        type: "gateway",
+        id: gatewayId(key),
+        gateway: gatewayName(key),
+        ...(clientCertificate === undefined
+          ? {}
+          : { clientCertificate: certificateId(key, clientCertificate) }),
+        ...(limits === undefined ? {} : { tenantLimits: limits }),
+      });
+    },
   );
 }
 

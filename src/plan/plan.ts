@@ -13,6 +13,7 @@
 import type { BackendItem } from "./backend.ts";
 import type { CertificateItem } from "./certificate.ts";
 import type { Rule } from "./rule.ts";
+import type { TenantLimits } from "./tenant-limits.ts";
 
 export type ItemId = string;
 
@@ -31,6 +32,8 @@ export interface GatewayItem {
   readonly gateway: string;
   /** Presented to backends that ask for a client certificate (Gateway.spec.tls.backend). */
   readonly clientCertificate?: ItemId;
+  /** What each tenant may have at a time at one pod; absent: DEFAULT_TENANT_LIMITS. */
+  readonly tenantLimits?: TenantLimits;
 }
 
 export type Transport = "tcp" | "udp";

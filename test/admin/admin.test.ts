@@ -1,8 +1,10 @@
 /** The admin server of a running process. */
 
+import { once } from "node:events";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
+import { connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { METRICS } from "../../src/admin/metric-table.ts";
 import { folder, freePorts, ROOT, type Running, start, until } from "../cli/mergeway.ts";
@@ -21,10 +23,12 @@ let path: string;
 let running: Running;
 let base: string;
 let httpPort: number;
+let httpsPort: number;
 
 async function startGateway(after: (clean: () => void | Promise<void>) => void): Promise<void> {
   const [http = 0, https = 0] = await freePorts(2);
   httpPort = http;
+  httpsPort = https;
   const text = (name: string): string =>
     readFileSync(join(EXAMPLE, name), "utf8")
       .replaceAll("8080", String(http))
@@ -34,6 +38,14 @@ async function startGateway(after: (clean: () => void | Promise<void>) => void):
   running = start(["run", path, ...flags], {}, after);
   base = (await running.prints(/admin server on (http:\S+)/))[1] ?? "";
   await running.prints(/listeners served/);
+}
+
+/** Rejects when the connection is closed instead. */
+async function connectTls(servername: string): Promise<TLSSocket> {
+  const socket = connect({ host: "127.0.0.1", port: httpsPort, servername, rejectUnauthorized: false });
+  onTestFinished(() => void socket.destroy());
+  await once(socket, "secureConnect");
+  return socket;
 }
 
 async function json(
@@ -241,6 +253,41 @@ describe("the admin server, while things change", () => {
       async () => !(await metrics()).includes('hostname="coffee.example.com"') || undefined,
       "the hostname to be forgotten",
     );
+  });
+
+  test("counts what the parameters' limits refuse, by tenant and by no client's words", async () => {
+    const infrastructure = "{ parametersRef: { group: mergeway.dev, kind: GatewayParameters, name: small } }";
+    writeFileSync(
+      join(path, "parameters.yaml"),
+      `apiVersion: mergeway.dev/v1alpha1
+kind: GatewayParameters
+metadata: { name: small, namespace: platform }
+spec: { tenantLimits: { connections: 1 } }
+`,
+    );
+    const file = join(path, "gateway.yaml");
+    const text = readFileSync(file, "utf8");
+    writeFileSync(
+      file,
+      text.replace("  gatewayClassName: mergeway\n", `$&  infrastructure: ${infrastructure}\n`),
+    );
+    await connectTls("coffee.example.com");
+    await until(async () => {
+      // The change may not be there yet: then one connection more is served.
+      await connectTls("coffee.example.com").then(
+        (more) => more.destroy(),
+        () => {},
+      );
+      const metrics = await (await fetch(`${base}/metrics`)).text();
+      return metrics.includes(
+        'mergeway_tenant_refusals_total{kind="ListenerSet",namespace="team-coffee",name="coffee",limit="connections"}',
+      )
+        ? true
+        : undefined;
+    }, "a refused connection");
+    // The Gateway's own listener has no limit.
+    await connectTls("platform.example.com");
+    await connectTls("platform.example.com");
   });
 
   test("counts files that cannot be read", async () => {

@@ -88,6 +88,7 @@ const EVERY_FIELD: Complete<GatewayParametersSpec> = {
   image: "mergeway:1",
   workers: 2,
   accessLog: true,
+  tenantLimits: { connections: 100, requests: 50, backendConnections: 20 },
   tracing: { endpoint: "collector.observability.svc:4317", samplingPercentage: 10 },
   envoy: {
     image: "envoy:1",

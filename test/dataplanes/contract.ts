@@ -16,6 +16,7 @@ import { describeInterim } from "./contract/interim.ts";
 import { describeLimits } from "./contract/limits.ts";
 import { describeMessages } from "./contract/messages.ts";
 import { describeStrictness } from "./contract/strictness.ts";
+import { describeTenants } from "./contract/tenants.ts";
 import { describeTls } from "./contract/tls.ts";
 import { describeTrailers } from "./contract/trailers.ts";
 import { allTraits, type Traits } from "./contract/traits.ts";
@@ -31,6 +32,7 @@ export function describeDataPlane(name: string, create: CreateDataPlane, traits:
       describe("strictness", () => describeStrictness(create));
       describe("limits", () => describeLimits(create));
     }
+    describe("limits of tenants", () => describeTenants(create, traits));
     describe("attempts", () => describeAttempts(create));
     describe("clients", () => describeClients(create));
     describe("forged fields", () => describeForgedFields(create));

@@ -2,7 +2,7 @@
 import type { Condition } from "../../src/api/metadata.ts";
 import type { ParentReference } from "../../src/api/references.ts";
 import type { BackendItem } from "../../src/plan/backend.ts";
-import type { ListenerItem, PlanItem, PortItem } from "../../src/plan/plan.ts";
+import type { GatewayItem, ListenerItem, PlanItem, PortItem } from "../../src/plan/plan.ts";
 import type { Action, ForwardAction, RequestMatch, Rule } from "../../src/plan/rule.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -92,7 +92,7 @@ export function compactPlan(items: Iterable<PlanItem>): readonly unknown[] {
 function compactItem(item: PlanItem): unknown {
   switch (item.type) {
     case "gateway":
-      return `gateway ${item.gateway}${item.clientCertificate ? ` shows ${item.clientCertificate}` : ""}`;
+      return `gateway ${item.gateway}${item.clientCertificate ? ` shows ${item.clientCertificate}` : ""}${limits(item)}`;
     case "port":
       return `${item.id} ${item.protocol}${clients(item)}`;
     case "listener":
@@ -106,6 +106,12 @@ function compactItem(item: PlanItem): unknown {
     default:
       throw new Error(`no plan item ${item satisfies never}`);
   }
+}
+
+function limits({ tenantLimits }: GatewayItem): string {
+  if (tenantLimits === undefined) return "";
+  const { connections, requests, backendConnections } = tenantLimits;
+  return ` tenants ${connections}/${requests}/${backendConnections}`;
 }
 
 function clients({ clientValidation }: PortItem): string {

@@ -104,6 +104,7 @@ export class Bed {
     )({
       workers: 0,
       logger: createLogger("json", terminal, host.now),
+      onConnectionRefused: () => {},
       onRequestEnd: (record) => records.push(record),
     });
     return new Bed({ api, edge, log, records, port, plane, stop, folder });

@@ -56,6 +56,7 @@ export async function serve(options: ServeOptions, host: Host): Promise<ExitCode
       metrics.countRequest(record);
       accessLog?.write(record);
     },
+    onConnectionRefused: (listener) => metrics.countRefusedConnection(listener),
   });
   const statusFiles =
     options.statusDirectory === undefined

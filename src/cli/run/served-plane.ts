@@ -22,15 +22,17 @@ export type MakePlane = (needs: {
   readonly workers: number | "auto";
   readonly logger: Logger;
   readonly onRequestEnd: (record: RequestRecord) => void;
+  /** By the listener's id; where the data plane can refuse connections of one tenant. */
+  readonly onConnectionRefused: (listener: string) => void;
 }) => Promise<ServedPlane>;
 
 /** Every Gateway is reached at the addresses of this process. */
 export function embeddedPlane(address: string, portOffset: number): MakePlane {
-  return async ({ workers, onRequestEnd }) => {
+  return async ({ workers, onRequestEnd, onConnectionRefused }) => {
     const bind = { address, portMap: (port: number) => port + portOffset };
     const fact = { addresses: reachableAddresses(address) };
     return {
-      dataPlane: createEmbeddedDataPlane({ bind, workers, onRequestEnd }),
+      dataPlane: createEmbeddedDataPlane({ bind, workers, onRequestEnd, onConnectionRefused }),
       place: portOffset === 0 ? address : `${address}, each port ${portOffset} higher`,
       infrastructureOf: () => fact,
     };

@@ -27,7 +27,7 @@ export function tunnelPlane(settings: TunnelSettings, host: Host): MakePlane {
   const account = required(host, "CLOUDFLARE_ACCOUNT_ID");
   const token = new Credential(required(host, "CLOUDFLARE_API_TOKEN"));
   const baseUrl = host.env["CLOUDFLARE_BASE_URL"];
-  return async ({ workers, logger, onRequestEnd }) => {
+  return async ({ workers, logger, onRequestEnd, onConnectionRefused }) => {
     const { waits } = settings;
     const api = new CloudflareApi({
       account,
@@ -57,6 +57,7 @@ export function tunnelPlane(settings: TunnelSettings, host: Host): MakePlane {
         bind: { address: ADDRESS },
         workers,
         onRequestEnd,
+        onConnectionRefused,
         trustedHops: { clientHeader: "cf-connecting-ip" },
       }),
       link: tunnels,

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { ItemId, PortItem } from "../../plan/plan.ts";
+import type { TenantBudget } from "./tenant-budgets.ts";
 
 /** One client connection, from accept to close. */
 export class Connection {
@@ -12,6 +13,8 @@ export class Connection {
   readonly listener: ItemId | undefined;
   /** Requests in flight; an upgraded connection counts as one for as long as it lasts. */
   active = 0;
+  /** Who it counts for; on cleartext ports the tenant that was asked for last. */
+  #budget: TenantBudget | undefined;
   #closing = false;
   #takeLeave: (() => void) | undefined;
 
@@ -46,6 +49,20 @@ export class Connection {
 
   requestEnded(): void {
     this.active--;
+  }
+
+  /** A cleartext connection is nobody's until somebody is asked for; false: the tenant may not have another one. */
+  countFor(budget: TenantBudget | undefined): boolean {
+    if (budget === this.#budget || this.listener !== undefined) return true;
+    if (this.socket.destroyed || budget?.takeConnection() === false) return false;
+    this.#budget?.giveBackConnection();
+    this.#budget = budget;
+    return true;
+  }
+
+  closed(): void {
+    this.#budget?.giveBackConnection();
+    this.#budget = undefined;
   }
 }
 
@@ -106,6 +123,7 @@ export class Connections {
   }
 
   #remove(connection: Connection): void {
+    connection.closed();
     this.#open.delete(connection);
     if (connection.listener === undefined) return;
     const siblings = this.#byListener.get(connection.listener);

@@ -68,7 +68,7 @@ function startThreads(
   table: RoutingTable,
   onPortFate: (port: ItemId, fate: PortFate) => void,
 ): Threads {
-  const { trustedHops = 0, workers = 0, onRequestEnd } = options;
+  const { trustedHops = 0, workers = 0, onRequestEnd, onConnectionRefused } = options;
   const { address, portMap = (port) => port } = options.bind;
   const limits = { ...defaultLimits, ...options.limits };
   const ticketSecret = randomBytes(48);
@@ -76,14 +76,32 @@ function startThreads(
   const size = workers === "auto" ? availableParallelism() : workers;
   if (size === 0) {
     const bindingOf = ({ port }: { readonly port: number }) => ({ address, port: portMap(port) });
-    return new ServingThread({ limits, trustedHops, ticketSecret, bindingOf, onPortFate, onRequestEnd });
+    return new ServingThread({
+      limits,
+      trustedHops,
+      ticketSecret,
+      bindingOf,
+      onPortFate,
+      onRequestEnd,
+      onConnectionRefused,
+      threads: 1,
+    });
   }
   return new WorkerPool({
     size,
-    setup: { address, limits, trustedHops, ticketSecret, wantsRecords: onRequestEnd !== undefined },
+    setup: {
+      address,
+      limits,
+      trustedHops,
+      ticketSecret,
+      threads: size,
+      wantsRecords: onRequestEnd !== undefined,
+      wantsRefusals: onConnectionRefused !== undefined,
+    },
     table,
     numberOf: ({ port }) => portMap(port),
     onPortFate,
     onRequestEnd,
+    onConnectionRefused,
   });
 }

@@ -1,3 +1,4 @@
+import type { ItemId } from "../../plan/plan.ts";
 import type { RequestRecord } from "../request-record.ts";
 
 export interface EmbeddedOptions {
@@ -9,6 +10,8 @@ export interface EmbeddedOptions {
   readonly trustedHops?: TrustedFront;
   /** Called once per request, after its last byte. The one hook for access logs and for metrics. */
   readonly onRequestEnd?: (record: RequestRecord) => void;
+  /** Called for each connection that was closed because its listener's tenant has as many as it may have. */
+  readonly onConnectionRefused?: (listener: ItemId) => void;
   /** Aborting closes at once, without grace. */
   readonly signal?: AbortSignal;
 }

@@ -23,6 +23,7 @@ import { TlsServers } from "./ports/tls-servers.ts";
 import { type StreamTimeouts, serveStream } from "./streams/serve-stream.ts";
 import { type Binding, TcpPort } from "./streams/tcp-port.ts";
 import { UdpPort } from "./streams/udp-port.ts";
+import { TenantBudgets } from "./tenant-budgets.ts";
 import { Upstreams } from "./upstream/upstreams.ts";
 
 export interface ThreadOptions {
@@ -32,12 +33,17 @@ export interface ThreadOptions {
   readonly bindingOf: (port: PortItem) => Binding;
   readonly onPortFate: (port: ItemId, fate: PortFate) => void;
   readonly onRequestEnd?: ((record: RequestRecord) => void) | undefined;
+  /** A connection to a listener whose tenant has as many as it may have. */
+  readonly onConnectionRefused?: ((listener: ItemId) => void) | undefined;
+  /** How many threads share the ports, and the limits of tenants. */
+  readonly threads: number;
 }
 
 export class ServingThread {
   readonly #options: ThreadOptions;
   readonly #table: RoutingTable = new RoutingTable();
   readonly #connections: Connections = new Connections();
+  readonly #budgets: TenantBudgets;
   readonly #upstreams: Upstreams;
   readonly #serving: Serving;
   readonly #deadlines: Deadlines;
@@ -51,8 +57,10 @@ export class ServingThread {
     const { limits, trustedHops, onRequestEnd } = options;
     const table = this.#table;
     this.#deadlines = new Deadlines(tickFor(limits));
-    this.#upstreams = new Upstreams(table, limits, this.#deadlines);
-    this.#serving = { table, upstreams: this.#upstreams, limits, trustedHops, onRequestEnd };
+    const budgets = new TenantBudgets(options.threads);
+    this.#budgets = budgets;
+    this.#upstreams = new Upstreams({ table, limits, deadlines: this.#deadlines, tenants: budgets });
+    this.#serving = { table, upstreams: this.#upstreams, budgets, limits, trustedHops, onRequestEnd };
     this.#streamTimeouts = {
       connectTimeoutMs: limits.connectTimeoutMs,
       idleTimeoutMs: limits.streamIdleTimeoutMs,
@@ -78,6 +86,7 @@ export class ServingThread {
       if (item.type === "port" && before !== undefined && !samePlace(before, item)) gone.push(before);
     }
     this.#table.apply(delta);
+    this.#budgets.apply(delta);
     this.#upstreams.apply(delta);
     this.#ports.apply(delta);
     for (const item of gone) {
@@ -113,6 +122,7 @@ export class ServingThread {
         table,
         timeouts: this.#streamTimeouts,
         maxConnections: limits.maxConnections,
+        admit: this.#countConnection,
       });
       return {
         listen: (binding) => tcp.listen(binding),
@@ -134,6 +144,19 @@ export class ServingThread {
     };
   }
 
+  /** For as long as the socket is open; one too many is closed. */
+  readonly #countConnection = (socket: Socket, { id }: ListenerItem): boolean => {
+    const budget = this.#budgets.of(id);
+    if (budget === undefined) return true;
+    if (!budget.takeConnection()) {
+      this.#options.onConnectionRefused?.(id);
+      socket.destroy();
+      return false;
+    }
+    socket.once("close", () => budget.giveBackConnection());
+    return true;
+  };
+
   #acceptCleartext(socket: Socket, port: PortItem): void {
     acceptCleartext(socket, this.#options.limits.headerTimeoutMs, (accepted, version) => {
       this.#serveHttp(accepted, version, new Connection(accepted, port));
@@ -146,6 +169,8 @@ export class ServingThread {
       socket,
       { port: port.id, table: this.#table, timeoutMs },
       (accepted, listener, serverName) => {
+        // Before the handshake: that is what costs.
+        if (!this.#countConnection(accepted, listener)) return;
         if (listener.tls?.mode === "Passthrough") this.#serveStream(accepted, listener, serverName);
         else this.#tlsServers.terminate(accepted, listener, serverName);
       },

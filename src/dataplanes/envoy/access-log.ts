@@ -100,6 +100,7 @@ function reasonOf({ details, flags, status }: Line, kind: ReadRoute["kind"]): st
   if (details === "route_not_found") return "NoListener";
   if (details === "direct_response") return Number(status) >= 500 ? "RouteInvalid" : undefined;
   if (set.has("UH") || set.has("NC")) return "NoEndpoints";
+  if (set.has("UO")) return "BackendLimit";
   if (set.has("UF")) return "BackendUnreachable";
   if (set.has("UT")) return details === "upstream_per_try_timeout" ? "BackendTimeout" : "RequestTimeout";
   return set.has("UC") || set.has("UR") || set.has("UPE") ? "BackendReset" : undefined;

@@ -9,9 +9,10 @@
 
 import type { BackendItem } from "../../plan/backend.ts";
 import type { ItemId } from "../../plan/plan.ts";
+import { tenantLimits } from "../../plan/tenant-limits.ts";
 import type { Resource } from "./ads/resource.ts";
 import type { ResourceStore } from "./ads/resource-store.ts";
-import { backendCluster, backendEndpoints } from "./compile/backend-cluster.ts";
+import { backendCluster, backendEndpoints, type ClusterSettings } from "./compile/backend-cluster.ts";
 import type { ClusterUses } from "./compile/cluster-uses.ts";
 import type { Model } from "./compile/model.ts";
 import { backendOfCluster, clusterName, endpointsName, type Variant } from "./compile/names.ts";
@@ -92,7 +93,7 @@ export class BackendResources {
       }
       clearTimeout(this.#lingering.get(name));
       this.#lingering.delete(name);
-      store.set(backendCluster(backend, variant, this.#options.clientCertificate()));
+      store.set(backendCluster(backend, variant, this.#settings()));
       store.set(backendEndpoints(backend));
     }
   }
@@ -103,8 +104,13 @@ export class BackendResources {
   }
 
   #resourcesOf(item: BackendItem): readonly Resource[] {
-    const certificate = this.#options.clientCertificate();
-    return [...VARIANTS.map((variant) => backendCluster(item, variant, certificate)), backendEndpoints(item)];
+    const settings = this.#settings();
+    return [...VARIANTS.map((variant) => backendCluster(item, variant, settings)), backendEndpoints(item)];
+  }
+
+  #settings(): ClusterSettings {
+    const { clientCertificate, model } = this.#options;
+    return { clientCertificate: clientCertificate(), limits: tenantLimits(model.gateway?.tenantLimits) };
   }
 
   /** Lets go of a cluster after a while, and of its endpoints with the last of its clusters. */

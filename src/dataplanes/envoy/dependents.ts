@@ -2,6 +2,7 @@
 
 import { coversPattern, isWildcard } from "../../plan/hostname.ts";
 import type { HostItem, ItemId, ListenerItem, PlanItem } from "../../plan/plan.ts";
+import { sameLimits } from "../../plan/tenant-limits.ts";
 import type { ResourceStore } from "./ads/resource-store.ts";
 import type { ClusterUses } from "./compile/cluster-uses.ts";
 import { isHttp, type Model } from "./compile/model.ts";
@@ -47,6 +48,8 @@ export class Dependents {
     switch (item.type) {
       case "gateway":
         this.#touchTlsBackends(dirty);
+        if (!sameLimits(item.tenantLimits, other?.type === "gateway" ? other.tenantLimits : undefined))
+          this.#touchLimited(dirty);
         return;
       case "port":
         dirty.ports.add(item.id);
@@ -76,6 +79,11 @@ export class Dependents {
   #touchTlsBackends(dirty: Dirty): void {
     for (const backend of this.#model.backends())
       if (backend.tls !== undefined) dirty.backends.add(backend.id);
+  }
+
+  #touchLimited(dirty: Dirty): void {
+    for (const { id } of this.#model.backends()) dirty.backends.add(id);
+    for (const { id, protocol } of this.#model.ports()) if (protocol === "udp") dirty.ports.add(id);
   }
 
   #touchListener(listener: ListenerItem, other: ListenerItem | undefined, dirty: Dirty): void {

@@ -21,7 +21,7 @@ export function replyLocally(request: RoutedRequest, status: number, reply: Loca
   const { exchange } = request;
   if (exchange.status !== 0) exchange.abort(reply.resetCode);
   else if (isGrpc(exchange.headers)) replyGrpc(exchange, status, reply);
-  else replyText(exchange, status, reply.message);
+  else replyText(exchange, status, reply.message, reply.retryAfterSeconds);
 }
 
 export interface LocalReply {
@@ -31,15 +31,25 @@ export interface LocalReply {
   readonly message: string;
   /** Of the backend's HTTP/2 stream, if that was reset. */
   readonly resetCode?: number | undefined;
+  /** When it may be worth another try. */
+  readonly retryAfterSeconds?: number;
 }
 
-export function replyText(exchange: Exchange, status: number, message: string): void {
+export function replyText(
+  exchange: Exchange,
+  status: number,
+  message: string,
+  retryAfterSeconds?: number,
+): void {
   const body = Buffer.from(`${message}\n`);
-  exchange.answer(
-    status,
-    new HeaderFields(["content-type", "text/plain; charset=utf-8", "content-length", String(body.length)]),
-    exchange.method !== "HEAD",
-  );
+  const headers = new HeaderFields([
+    "content-type",
+    "text/plain; charset=utf-8",
+    "content-length",
+    String(body.length),
+  ]);
+  if (retryAfterSeconds !== undefined) headers.add("retry-after", String(retryAfterSeconds));
+  exchange.answer(status, headers, exchange.method !== "HEAD");
   if (exchange.method === "HEAD") return;
   exchange.write(body);
   exchange.end();

@@ -4,6 +4,7 @@ import type { Endpoint } from "../../../plan/backend.ts";
 import type { ListenerItem } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
 import type { RequestRecord } from "../../request-record.ts";
+import type { TenantBudget } from "../tenant-budgets.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HeaderFields } from "./header-fields.ts";
 import { wantsTrailers } from "./hop-by-hop.ts";
@@ -25,6 +26,8 @@ export class RoutedRequest implements RequestView {
   readonly visitor: Visitor | undefined;
   readonly #started: number = performance.now();
   listener: ListenerItem | undefined;
+  /** Of the tenant that the request counts for, once it does. */
+  budget: TenantBudget | undefined;
   rule: Rule | undefined;
   /** The plan's own pattern: a label that no client can invent. */
   hostname: string | undefined;

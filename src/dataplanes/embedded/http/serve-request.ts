@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import type { RoutingTable } from "../../../matching/routing-table.ts";
 import type { RequestRecord } from "../../request-record.ts";
 import type { Limits, TrustedFront } from "../options.ts";
+import type { TenantBudgets } from "../tenant-budgets.ts";
 import type { Upstreams } from "../upstream/upstreams.ts";
 import { cleanFields } from "./client-fields.ts";
 import type { Exchange } from "./exchange.ts";
@@ -27,6 +28,7 @@ const LONGEST_METHOD = 64;
 export interface Serving {
   readonly table: RoutingTable;
   readonly upstreams: Upstreams;
+  readonly budgets: TenantBudgets;
   readonly limits: Limits;
   readonly trustedHops: TrustedFront;
   readonly onRequestEnd: ((record: RequestRecord) => void) | undefined;
@@ -38,7 +40,9 @@ export function serveRequest(serving: Serving, exchange: Exchange): void {
   exchange.onClose(() => finish(serving, request));
   try {
     if (refusal !== undefined) refuse(request, refusal);
-    else if (admit(serving, request) && match(serving, request)) act(serving, request);
+    else if (admit(serving, request) && charge(serving, request) && match(serving, request)) {
+      act(serving, request);
+    }
   } catch {
     // Something that a route asks for cannot be put into an answer; whatever it is, it is this request's trouble only.
     replyLocally(request, 500, { reason: "RouteInvalid", message: "this route cannot be served" });
@@ -104,6 +108,32 @@ function admit(serving: Serving, request: RoutedRequest): boolean {
   return false;
 }
 
+/** Counts the request for the tenant that is asked for, until it is finished; too many are refused before they cost anything more. */
+function charge(serving: Serving, request: RoutedRequest): boolean {
+  const { listener, exchange } = request;
+  const budget = listener && serving.budgets.of(listener.id);
+  if (!exchange.connection.countFor(budget)) {
+    exchange.closeAfterAnswer();
+    replyLocally(request, 503, {
+      reason: "TenantConnectionLimit",
+      message: "too many connections to this host are open",
+      retryAfterSeconds: 1,
+    });
+    return false;
+  }
+  if (budget === undefined) return true;
+  if (!budget.takeRequest()) {
+    replyLocally(request, 503, {
+      reason: "TenantRequestLimit",
+      message: "too many requests to this host are in flight",
+      retryAfterSeconds: 1,
+    });
+    return false;
+  }
+  request.budget = budget;
+  return true;
+}
+
 function match(serving: Serving, request: RoutedRequest): boolean {
   const { listener } = request;
   const found =
@@ -128,6 +158,7 @@ function act(serving: Serving, request: RoutedRequest): void {
 
 function finish(serving: Serving, request: RoutedRequest): void {
   request.exchange.connection.requestEnded();
+  request.budget?.giveBackRequest();
   serving.onRequestEnd?.(request.toRecord());
 }
 

@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from "node:net";
-import type { ItemId } from "../../../plan/plan.ts";
+import type { ItemId, ListenerItem } from "../../../plan/plan.ts";
 import type { StreamEnd } from "./proxy-stream.ts";
 import { type StreamTable, type StreamTimeouts, serveStream } from "./serve-stream.ts";
 
@@ -9,6 +9,8 @@ export interface TcpPortOptions {
   readonly timeouts: StreamTimeouts;
   /** Further connections are closed at once; 0 for no bound. */
   readonly maxConnections: number;
+  /** Whether the listener's tenant may have this connection; otherwise it has been closed. */
+  readonly admit?: (socket: Socket, listener: ListenerItem) => boolean;
   readonly random?: () => number;
   readonly onEnd?: (end: StreamEnd) => void;
 }
@@ -75,7 +77,7 @@ export class TcpPort {
   }
 
   #accept(socket: Socket): void {
-    const { port, table, timeouts, random = Math.random, onEnd } = this.#options;
+    const { port, table, timeouts, random = Math.random, admit, onEnd } = this.#options;
     this.#sockets.add(socket);
     socket.on("error", () => {});
     socket.on("close", () => {
@@ -83,6 +85,7 @@ export class TcpPort {
       if (this.#sockets.size === 0) for (const resolve of this.#waiting.splice(0)) resolve();
     });
     const listener = table.listenerFor(port, undefined);
+    if (listener !== undefined && admit?.(socket, listener) === false) return;
     const rule = listener && table.streamRule(listener.id, undefined);
     void serveStream({ client: socket, rule, table, timeouts, random, signal: this.#stop.signal, onEnd });
   }

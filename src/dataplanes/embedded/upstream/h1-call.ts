@@ -1,3 +1,4 @@
+import type { Deadlines, Timed } from "../deadlines.ts";
 import { isToken } from "../http1/field-block.ts";
 import { fieldLines } from "../http1/head-writer.ts";
 import type { H1Connection } from "./h1-connection.ts";
@@ -6,7 +7,7 @@ import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler, UpstreamRequ
 const unsafe = /[^!-~]/;
 
 /** One request to an HTTP/1 backend. */
-export class H1Call implements UpstreamCall, Flow {
+export class H1Call implements UpstreamCall, Flow, Timed {
   readonly request: UpstreamRequest;
   readonly handler: UpstreamHandler;
   /** The request line and header, as they are sent. */
@@ -14,7 +15,9 @@ export class H1Call implements UpstreamCall, Flow {
   /** Nobody waits for it any more. */
   over = false;
   complete = false;
+  deadline: number = Number.POSITIVE_INFINITY;
   #connection: H1Connection | undefined;
+  #waitsWith: Deadlines | undefined;
 
   /** Throws if the request cannot be put into words. */
   constructor(request: UpstreamRequest, handler: UpstreamHandler) {
@@ -23,7 +26,19 @@ export class H1Call implements UpstreamCall, Flow {
     this.head = headOf(request);
   }
 
+  /** For a connection, no longer than the backend may take for its answer. */
+  waitForRoom(deadlines: Deadlines): void {
+    this.deadline = deadlines.after(this.request.timeouts.responseMs);
+    this.#waitsWith = deadlines;
+    deadlines.add(this);
+  }
+
+  onDeadline(): void {
+    this.fail("full", "no connection to the backend was free in time");
+  }
+
   startOn(connection: H1Connection): void {
+    this.#stopWaiting();
     this.#connection = connection;
   }
 
@@ -38,13 +53,20 @@ export class H1Call implements UpstreamCall, Flow {
   cancel(): void {
     if (this.over) return;
     this.over = true;
+    this.#stopWaiting();
     this.#connection?.abandon(this);
   }
 
   fail(kind: UpstreamFailure["kind"], message: string): void {
     if (this.over) return;
     this.over = true;
+    this.#stopWaiting();
     this.handler.onFailure({ kind, message });
+  }
+
+  #stopWaiting(): void {
+    this.#waitsWith?.delete(this);
+    this.#waitsWith = undefined;
   }
 }
 

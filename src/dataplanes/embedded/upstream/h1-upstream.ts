@@ -1,5 +1,6 @@
 import type { Deadlines } from "../deadlines.ts";
 import type { Limits } from "../options.ts";
+import type { BudgetedPool, ConnectionBudget, PoolParts } from "./connection-budget.ts";
 import type { Connector } from "./connector.ts";
 import { H1Call } from "./h1-call.ts";
 import { type ConnectionOwner, H1Connection } from "./h1-connection.ts";
@@ -7,20 +8,23 @@ import type { Link } from "./link.ts";
 import type { Upstream, UpstreamCall, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
 
 /** HTTP/1.1 over a pool of kept-alive connections; the one that was used last is used first. */
-export class H1Upstream implements Upstream, ConnectionOwner {
+export class H1Upstream implements Upstream, ConnectionOwner, BudgetedPool {
   readonly #connector: Connector;
   readonly #limits: Limits;
   readonly #deadlines: Deadlines;
+  readonly #budget: ConnectionBudget;
   readonly #all: Set<H1Connection> = new Set();
   readonly #free: H1Connection[] = [];
   #waiting: H1Call[] = [];
   #connecting = 0;
   #closed = false;
 
-  constructor(connector: Connector, limits: Limits, deadlines: Deadlines) {
+  constructor(connector: Connector, { limits, deadlines, budget }: PoolParts) {
     this.#connector = connector;
     this.#limits = limits;
     this.#deadlines = deadlines;
+    this.#budget = budget;
+    budget.join(this);
   }
 
   get idle(): boolean {
@@ -39,6 +43,7 @@ export class H1Upstream implements Upstream, ConnectionOwner {
     if (connection !== undefined) connection.send(call);
     else {
       this.#waiting.push(call);
+      call.waitForRoom(this.#deadlines);
       this.#openMore();
     }
     return call;
@@ -46,6 +51,7 @@ export class H1Upstream implements Upstream, ConnectionOwner {
 
   close(): void {
     this.#closed = true;
+    this.#budget.leave(this);
     for (const connection of this.#free.splice(0)) connection.destroy();
   }
 
@@ -69,11 +75,22 @@ export class H1Upstream implements Upstream, ConnectionOwner {
     this.#openMore();
   }
 
+  onRoom(): void {
+    this.#openMore();
+  }
+
+  closeIdle(): boolean {
+    const idle = this.#free.pop();
+    idle?.destroy();
+    return idle !== undefined;
+  }
+
   /** One attempt for each that waits, as far as there is room. */
   #openMore(): void {
     while (
       this.#connecting < this.#waiting.length &&
-      this.#all.size + this.#connecting < this.#limits.connectionsPerEndpoint
+      this.#all.size + this.#connecting < this.#limits.connectionsPerEndpoint &&
+      this.#budget.take(this)
     ) {
       this.#connecting++;
       try {
@@ -90,6 +107,7 @@ export class H1Upstream implements Upstream, ConnectionOwner {
 
   #onConnected(link: Link): void {
     this.#connecting--;
+    link.socket.once("close", () => this.#budget.giveBack());
     const connection = new H1Connection(link, this, { limits: this.#limits, deadlines: this.#deadlines });
     this.#all.add(connection);
     this.onFree(connection);
@@ -98,6 +116,7 @@ export class H1Upstream implements Upstream, ConnectionOwner {
   /** Each attempt speaks for one that waits. */
   #onRefused(message: string): void {
     this.#connecting--;
+    this.#budget.giveBack();
     this.#nextWaiting()?.fail("connect", message);
     this.#openMore();
   }

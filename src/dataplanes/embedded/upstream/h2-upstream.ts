@@ -2,6 +2,7 @@ import type { Deadlines, Timed } from "../deadlines.ts";
 import { ClientSession, type ClientSessionEvents } from "../http2/client-session.ts";
 import { SocketWire } from "../http2/wire.ts";
 import type { Limits } from "../options.ts";
+import type { BudgetedPool, ConnectionBudget, PoolParts } from "./connection-budget.ts";
 import type { Connector } from "./connector.ts";
 import { H2Call } from "./h2-call.ts";
 import type { Link } from "./link.ts";
@@ -16,10 +17,11 @@ import type {
 const IDLE_MS = 60_000;
 
 /** HTTP/2, with prior knowledge or by ALPN, over as many connections as the streams need. */
-export class H2Upstream implements Upstream {
+export class H2Upstream implements Upstream, BudgetedPool {
   readonly #connector: Connector;
   readonly #limits: Limits;
   readonly #deadlines: Deadlines;
+  readonly #budget: ConnectionBudget;
   readonly #connections: Set<Backend> = new Set();
   #waiting: H2Call[] = [];
   #opening = false;
@@ -28,10 +30,12 @@ export class H2Upstream implements Upstream {
   #active = 0;
   #closed = false;
 
-  constructor(connector: Connector, limits: Limits, deadlines: Deadlines) {
+  constructor(connector: Connector, { limits, deadlines, budget }: PoolParts) {
     this.#connector = connector;
     this.#limits = limits;
     this.#deadlines = deadlines;
+    this.#budget = budget;
+    budget.join(this);
   }
 
   get idle(): boolean {
@@ -61,6 +65,7 @@ export class H2Upstream implements Upstream {
 
   close(): void {
     this.#closed = true;
+    this.#budget.leave(this);
     if (this.#waiting.length > 0) return;
     for (const { session } of this.#connections) session.leave();
   }
@@ -90,8 +95,21 @@ export class H2Upstream implements Upstream {
     }
     const { http2ConnectionsPerEndpoint } = this.#limits;
     const mayOpen = !this.#opening && !this.#barren && this.#connections.size < http2ConnectionsPerEndpoint;
-    if (this.#waiting.length > 0 && mayOpen) this.#open();
+    if (this.#waiting.length > 0 && mayOpen && this.#budget.take(this)) this.#open();
     if (this.#closed) this.close();
+  }
+
+  onRoom(): void {
+    this.#serveWaiting();
+  }
+
+  closeIdle(): boolean {
+    for (const { session } of this.#connections) {
+      if (session.openStreams > 0) continue;
+      session.leave();
+      return true;
+    }
+    return false;
   }
 
   #free(): Backend | undefined {
@@ -103,18 +121,19 @@ export class H2Upstream implements Upstream {
     this.#opening = true;
     try {
       this.#connector.connect("h2", (error, link) => {
-        if (link === undefined) this.#onOpenFailed(error?.message ?? "no connection");
+        if (link === undefined) this.#onRefused(error?.message ?? "no connection");
         else this.#greet(link);
       });
     } catch (error) {
       // Not an address, or not a port.
-      this.#onOpenFailed((error as Error).message);
+      this.#onRefused((error as Error).message);
     }
   }
 
   /** A connection is of use once the backend has said how many streams it takes. */
   #greet(link: Link): void {
     let ready = false;
+    link.socket.once("close", () => this.#budget.giveBack());
     const connection = new Backend(link, this.#limits, {
       deadlines: this.#deadlines,
       onReady: () => {
@@ -138,6 +157,11 @@ export class H2Upstream implements Upstream {
         else if (this.#waiting.length > 0) this.#serveWaiting();
       },
     });
+  }
+
+  #onRefused(message: string): void {
+    this.#budget.giveBack();
+    this.#onOpenFailed(message);
   }
 
   /** Those that wait are served by the connections that are there; without any they have nothing to wait for. */

@@ -5,6 +5,8 @@ import type { GatewayItem, ItemId, PlanDelta } from "../../../plan/plan.ts";
 import type { Deadlines } from "../deadlines.ts";
 import type { Limits } from "../options.ts";
 import { backendTlsOptions } from "../streams/backend-tls.ts";
+import type { TenantBudgets } from "../tenant-budgets.ts";
+import { ConnectionBudget } from "./connection-budget.ts";
 import { Connector } from "./connector.ts";
 import { H1Upstream } from "./h1-upstream.ts";
 import { H2Upstream } from "./h2-upstream.ts";
@@ -13,6 +15,13 @@ import type { Upstream } from "./upstream.ts";
 
 const SWEEP_MS = 30_000;
 const UNUSED_MS = 60_000;
+
+export interface UpstreamsParts {
+  readonly table: RoutingTable;
+  readonly limits: Limits;
+  readonly deadlines: Deadlines;
+  readonly tenants: TenantBudgets;
+}
 
 interface Pool {
   readonly upstream: Upstream;
@@ -38,15 +47,18 @@ export class Upstreams {
   readonly #table: RoutingTable;
   readonly #limits: Limits;
   readonly #deadlines: Deadlines;
+  readonly #tenants: TenantBudgets;
   readonly #pools: Map<ItemId, Pools> = new Map();
   readonly #retryBudgets: Map<ItemId, RetryBudget> = new Map();
+  readonly #connectionBudgets: Map<ItemId, ConnectionBudget> = new Map();
   readonly #gateways: Map<string, GatewayItem> = new Map();
   readonly #sweeper: NodeJS.Timeout;
 
-  constructor(table: RoutingTable, limits: Limits, deadlines: Deadlines) {
+  constructor({ table, limits, deadlines, tenants }: UpstreamsParts) {
     this.#table = table;
     this.#limits = limits;
     this.#deadlines = deadlines;
+    this.#tenants = tenants;
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_MS).unref();
   }
 
@@ -76,7 +88,7 @@ export class Upstreams {
 
   to(backend: BackendItem, endpoint: Endpoint, protocol: "h1" | "h2"): Upstream {
     const pools = this.#poolsOf(backend);
-    const pool = pools.known[protocol].get(endpoint) ?? this.#open(pools, endpoint, protocol);
+    const pool = pools.known[protocol].get(endpoint) ?? this.#open(backend, pools, endpoint, protocol);
     pool.lastUsed = Date.now();
     return pool.upstream;
   }
@@ -90,16 +102,24 @@ export class Upstreams {
     return budget;
   }
 
-  #open(pools: Pools, endpoint: Endpoint, protocol: "h1" | "h2"): Pool {
+  #connectionBudget({ id, gateway }: BackendItem): ConnectionBudget {
+    const known = this.#connectionBudgets.get(id);
+    if (known !== undefined) return known;
+    const budget = new ConnectionBudget(() => this.#tenants.limitsOf(gateway).backendConnections);
+    this.#connectionBudgets.set(id, budget);
+    return budget;
+  }
+
+  #open(backend: BackendItem, pools: Pools, endpoint: Endpoint, protocol: "h1" | "h2"): Pool {
     const key = `${protocol} ${keyOf(endpoint)}`;
     let pool = pools.byEndpoint.get(key);
     if (pool === undefined) {
       const tls = pools.tls === undefined ? undefined : backendTlsOptions(pools.tls, pools.clientCertificate);
       const connector = new Connector(endpoint, tls, this.#limits.connectTimeoutMs);
+      const budget = this.#connectionBudget(backend);
+      const parts = { limits: this.#limits, deadlines: this.#deadlines, budget };
       const upstream =
-        protocol === "h1"
-          ? new H1Upstream(connector, this.#limits, this.#deadlines)
-          : new H2Upstream(connector, this.#limits, this.#deadlines);
+        protocol === "h1" ? new H1Upstream(connector, parts) : new H2Upstream(connector, parts);
       pool = { upstream, lastUsed: 0 };
       pools.byEndpoint.set(key, pool);
     }
@@ -159,6 +179,7 @@ export class Upstreams {
 
   #sweep(): void {
     const before = Date.now() - UNUSED_MS;
+    for (const [id, budget] of this.#connectionBudgets) if (budget.unused) this.#connectionBudgets.delete(id);
     for (const [id, budget] of this.#retryBudgets) if (budget.idle) this.#retryBudgets.delete(id);
     for (const id of [...this.#pools.keys()]) {
       this.#drop(id, (_key, pool) => pool.lastUsed < before && pool.upstream.idle);

@@ -10,7 +10,10 @@ export interface WorkerSetup {
   readonly limits: Limits;
   readonly trustedHops: TrustedFront;
   readonly ticketSecret: Uint8Array;
+  /** How many there are. */
+  readonly threads: number;
   readonly wantsRecords: boolean;
+  readonly wantsRefusals: boolean;
 }
 
 export type ToWorker =
@@ -26,4 +29,6 @@ export type ToWorker =
 export type FromWorker =
   | { readonly type: "applied"; readonly turn: number }
   | { readonly type: "port"; readonly port: ItemId; readonly fate: PortFate }
-  | { readonly type: "records"; readonly records: readonly RequestRecord[] };
+  | { readonly type: "records"; readonly records: readonly RequestRecord[] }
+  /** Connections by listener. */
+  | { readonly type: "refused"; readonly connections: ReadonlyMap<ItemId, number> };

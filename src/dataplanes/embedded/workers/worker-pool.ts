@@ -18,6 +18,7 @@ export interface WorkerPoolOptions {
   readonly numberOf: (port: PortItem) => number;
   readonly onPortFate: (port: ItemId, fate: PortFate) => void;
   readonly onRequestEnd: ((record: RequestRecord) => void) | undefined;
+  readonly onConnectionRefused: ((listener: ItemId) => void) | undefined;
 }
 
 /**
@@ -119,6 +120,10 @@ export class WorkerPool {
   #receive(worker: Worker, message: FromWorker): void {
     if (message.type === "records") {
       for (const record of message.records) this.#options.onRequestEnd?.(record);
+    } else if (message.type === "refused") {
+      for (const [listener, count] of message.connections) {
+        for (let told = 0; told < count; told++) this.#options.onConnectionRefused?.(listener);
+      }
     } else if (message.type === "port") this.#onPortFate(worker, message.port, message.fate);
     else if (message.type === "applied") {
       this.#turns.get(message.turn)?.waiting.delete(worker);

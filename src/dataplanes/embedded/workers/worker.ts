@@ -11,9 +11,11 @@ import { fromTransfer } from "./plan-transfer.ts";
 const BATCH_MS = 50;
 const BATCH_RECORDS = 512;
 
-const { address, limits, trustedHops, ticketSecret, wantsRecords } = workerData as WorkerSetup;
+const setup = workerData as WorkerSetup;
+const { address, limits, trustedHops, ticketSecret, threads } = setup;
 const numbers: Map<ItemId, number> = new Map();
 let records: RequestRecord[] = [];
+let refused: Map<ItemId, number> = new Map();
 let flushing: NodeJS.Timeout | undefined;
 
 const thread = new ServingThread({
@@ -22,7 +24,9 @@ const thread = new ServingThread({
   ticketSecret: Buffer.from(ticketSecret),
   bindingOf: ({ id, port }) => ({ address, port: numbers.get(id) ?? port, reusePort: true }),
   onPortFate: (port, fate) => send({ type: "port", port, fate }),
-  onRequestEnd: wantsRecords ? collect : undefined,
+  onRequestEnd: setup.wantsRecords ? collect : undefined,
+  onConnectionRefused: setup.wantsRefusals ? collectRefused : undefined,
+  threads,
 });
 
 parentPort?.on("message", (message: ToWorker) => {
@@ -47,11 +51,18 @@ function collect(record: RequestRecord): void {
   else flushing ??= setTimeout(flush, BATCH_MS);
 }
 
+function collectRefused(listener: ItemId): void {
+  refused.set(listener, (refused.get(listener) ?? 0) + 1);
+  flushing ??= setTimeout(flush, BATCH_MS);
+}
+
 function flush(): void {
   clearTimeout(flushing);
   flushing = undefined;
   if (records.length > 0) send({ type: "records", records });
   records = [];
+  if (refused.size > 0) send({ type: "refused", connections: refused });
+  refused = new Map();
 }
 
 function send(message: FromWorker): void {

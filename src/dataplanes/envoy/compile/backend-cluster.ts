@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import type { BackendItem, Endpoint } from "../../../plan/backend.ts";
+import type { TenantLimits } from "../../../plan/tenant-limits.ts";
 import { type Resource, resource } from "../ads/resource.ts";
 import { cluster, loadAssignment, upstreamTls } from "../messages/cluster.ts";
 import type { Message } from "../wire/protobuf.ts";
@@ -7,11 +8,17 @@ import { certificateName, clusterName, endpointsName, SYSTEM_AUTHORITIES, type V
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
+/** What all clusters of a Gateway share. */
+export interface ClusterSettings {
+  readonly clientCertificate: string | undefined;
+  readonly limits: TenantLimits;
+}
+
 /** How to speak to a backend. Its endpoints are a resource of their own: they come and go without a connection being lost. */
 export function backendCluster(
   backend: BackendItem,
   variant: Variant,
-  clientCertificate: string | undefined,
+  { clientCertificate, limits }: ClusterSettings,
 ): Resource {
   const name = clusterName(backend.gateway, backend.id, variant);
   const service = endpointsName(backend.gateway, backend.id);
@@ -21,6 +28,11 @@ export function backendCluster(
     service,
     http: http2 ? "2" : backend.tls !== undefined && backend.protocol === "http" ? "auto" : "1",
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    limits: {
+      // A session is to UDP what a client's connection is to the others.
+      connections: backend.protocol === "udp" ? limits.connections : limits.backendConnections,
+      requests: limits.requests,
+    },
     transportSocket: transportSocket(backend, http2, clientCertificate),
   });
   return resource("cluster", name, content, { refreshes: { kind: "endpoints", name: service } });

@@ -10,6 +10,7 @@ import type { Endpoint } from "../../../plan/backend.ts";
 import { coversPattern as covers } from "../../../plan/hostname.ts";
 import type { ItemId, ListenerItem, PortItem } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
+import { tenantLimits } from "../../../plan/tenant-limits.ts";
 import { ALL, type Reference, type Resource, resource } from "../ads/resource.ts";
 import { cluster, loadAssignment } from "../messages/cluster.ts";
 import { httpManager } from "../messages/http-manager.ts";
@@ -257,7 +258,17 @@ class Streams {
           DISCARD,
       ),
     }));
-    const content = cluster({ name, service: name, http: "1", connectTimeoutMs: 1_000, weighted: true });
+    // A session is to UDP what a client's connection is to the others.
+    const { connections } = tenantLimits(this.#model.gateway?.tenantLimits);
+    const limits = { connections, requests: 0 };
+    const content = cluster({
+      name,
+      service: name,
+      http: "1",
+      connectTimeoutMs: 1_000,
+      weighted: true,
+      limits,
+    });
     this.#own.push(name);
     return {
       name,

@@ -12,19 +12,35 @@ export interface ClusterShape {
   readonly connectTimeoutMs: number;
   readonly transportSocket?: Message | undefined;
   readonly weighted?: boolean;
+  /** 0: no limit. */
+  readonly limits: { readonly connections: number; readonly requests: number };
 }
 
 const EDS = 3;
-/** Requests are limited where they enter; a second limit per backend would only turn load into errors. */
-const UNLIMITED = 1_000_000;
+/** Envoy has limits of its own for what is not set: 1,024. */
+const UNLIMITED = 1_000_000_000;
+/** What is read of a connection before the other side has taken it, to each backend and (listener.ts) from each client. */
+export const BUFFER_BYTES: number = 256 * 1024;
+/** Of HTTP/2; Envoy's own defaults let a backend fill 16 MiB a stream before it has to wait for the client. */
+export const STREAM_WINDOW_BYTES: number = 256 * 1024;
+export const CONNECTION_WINDOW_BYTES: number = 1024 * 1024;
 
-export function cluster(shape: ClusterShape): Message {
+/**
+ * Circuit breakers: the only limits that Envoy can hold here. Filter chains are shared by all tenants and know no owner, but a cluster
+ * is one backend's. Requests that wait for a connection are limited like those that have one: all of them may wait
+ * while the first connections are being made. Of the two priorities no route uses the high one.
+ */
+function circuitBreakers({ connections, requests }: ClusterShape["limits"]): Message {
   const thresholds = message(
-    uint32Value(2, UNLIMITED),
-    uint32Value(3, UNLIMITED),
-    uint32Value(4, UNLIMITED),
+    uint32Value(2, connections || UNLIMITED),
+    uint32Value(3, requests || UNLIMITED),
+    uint32Value(4, requests || UNLIMITED),
     uint32Value(5, UNLIMITED),
   );
+  return message(nested(1, thresholds));
+}
+
+export function cluster(shape: ClusterShape): Message {
   return message(
     text(1, shape.name),
     uint(2, EDS),
@@ -36,7 +52,8 @@ export function cluster(shape: ClusterShape): Message {
       ),
     ),
     duration(4, shape.connectTimeoutMs),
-    nested(10, message(nested(1, thresholds))),
+    uint32Value(5, BUFFER_BYTES),
+    nested(10, circuitBreakers(shape.limits)),
     nested(24, shape.transportSocket),
     shape.weighted === true ? nested(27, message(nested(3, message()))) : undefined,
     map(36, [["envoy.extensions.upstreams.http.v3.HttpProtocolOptions", httpOptions(shape.http)]]),
@@ -53,7 +70,7 @@ const IDLE_MS: Readonly<Record<ClusterShape["http"], number>> = { "1": 1_500, au
 function httpOptions(http: ClusterShape["http"]): Message {
   // Trailers of a backend reach the client in HTTP/1.1 only when both sides are told so.
   const http1 = message(flag(5, true));
-  const http2 = message();
+  const http2 = message(uint32Value(3, STREAM_WINDOW_BYTES), uint32Value(4, CONNECTION_WINDOW_BYTES));
   const explicit = http === "2" ? message(nested(2, http2)) : message(nested(1, http1));
   const options = message(
     nested(1, message(duration(1, IDLE_MS[http]))),

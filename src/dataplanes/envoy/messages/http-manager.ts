@@ -11,7 +11,18 @@ import {
   texts,
   uint,
 } from "../wire/protobuf.ts";
-import { adsSource, any, boolValue, duration, extension, inlineString, uint32Value } from "./core.ts";
+import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "./cluster.ts";
+import {
+  adsSource,
+  any,
+  boolValue,
+  duration,
+  extension,
+  headerOption,
+  headerOptions,
+  inlineString,
+  uint32Value,
+} from "./core.ts";
 import { type HeaderMutation, headerMutation } from "./http-filters.ts";
 
 export interface HttpShape {
@@ -33,6 +44,8 @@ export interface HttpShape {
 /** After so long without a byte in either direction a request, or an upgraded stream, is over. */
 export const STREAM_IDLE_MS = 300_000;
 
+/** Of one client's connection. */
+const CONCURRENT_STREAMS = 128;
 const PASS_THROUGH = 2;
 const KEEP_UNCHANGED = 1;
 
@@ -51,7 +64,12 @@ export function httpManager(shape: HttpShape): Message {
     nested(8, message(flag(2, true), flag(5, true))),
     nested(
       9,
-      message(uint32Value(2, 128), uint32Value(3, 256 * 1024), uint32Value(4, 1024 * 1024), flag(5, true)),
+      message(
+        uint32Value(2, CONCURRENT_STREAMS),
+        uint32Value(3, STREAM_WINDOW_BYTES),
+        uint32Value(4, CONNECTION_WINDOW_BYTES),
+        flag(5, true),
+      ),
     ),
     shape.accessLog === undefined ? undefined : nested(13, shape.accessLog),
     boolValue(14, true),
@@ -95,7 +113,10 @@ function scopedRoutes(scopeHeader: string): Message {
   );
 }
 
-/** A backend that breaks off or talks nonsense is 502; Envoy would call it unavailable. What is refused as malformed is 400. */
+/**
+ * A backend that breaks off or talks nonsense is 502; Envoy would call it unavailable. What is refused as malformed is 400. A backend at
+ * its limits is 503 as in Envoy, with words that say so.
+ */
 function localReplies(badRequests: readonly Message[]): Message {
   const refused = message(nested(1, message(nested(2, message(uint(2, 403), text(3, "mergeway.refused"))))));
   const badRequest = badRequests.map((header) => {
@@ -107,5 +128,12 @@ function localReplies(badRequests: readonly Message[]): Message {
     );
   });
   const brokenBackend = message(nested(9, message(texts(1, ["UC", "UR", "UPE"]))));
-  return message(nestedEach(1, [...badRequest, message(nested(1, brokenBackend), uint32Value(2, 502))]));
+  const overflow = message(
+    nested(1, message(nested(9, message(texts(1, ["UO"]))))),
+    nested(3, inlineString("too many requests to this host are in flight\n")),
+    headerOptions(5, [headerOption("retry-after", "1", "overwrite")]),
+  );
+  return message(
+    nestedEach(1, [...badRequest, overflow, message(nested(1, brokenBackend), uint32Value(2, 502))]),
+  );
 }

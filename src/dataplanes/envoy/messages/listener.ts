@@ -1,7 +1,7 @@
 /** Listeners, filter chains and their TLS (envoy.config.listener.v3 and the network filters that it names). */
 
 import { flag, type Message, message, nested, nestedEach, text, texts, uint } from "../wire/protobuf.ts";
-import { sdsSecret } from "./cluster.ts";
+import { BUFFER_BYTES, sdsSecret } from "./cluster.ts";
 import {
   adsSource,
   any,
@@ -34,7 +34,7 @@ export function tcpListener(shape: ListenerShape): Message {
     text(1, shape.name),
     nested(2, socketAddress(shape.address, shape.port)),
     nestedEach(3, shape.chains),
-    uint32Value(5, 1024 * 1024),
+    uint32Value(5, BUFFER_BYTES),
     shape.inspectsTls ? nested(9, inspector) : undefined,
     duration(15, 10_000),
     boolValue(26, shape.bound),

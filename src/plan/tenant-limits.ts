@@ -1,0 +1,50 @@
+/**
+ * What one tenant may have at a time at one pod, the same on every data plane as far as each can hold it (docs/decisions/0021).
+ * The tenant is the object that carries the listener. A Gateway's own listeners are the platform's, and have no limits.
+ */
+
+import type { ListenerItem } from "./plan.ts";
+
+export interface TenantLimits {
+  /** Client connections; 0: no limit, here and below. */
+  readonly connections: number;
+  /** Requests in flight; an upgraded connection is one for as long as it lasts. */
+  readonly requests: number;
+  /** Connections to one backend, whoever's requests they carry. */
+  readonly backendConnections: number;
+}
+
+/**
+ * A pod has room for 20,000 connections: it takes several tenants at their limits to fill it. What a request can hold in
+ * buffers is bounded, too (docs/reference/requests.md), so the number of requests bounds the bytes. Connections per backend are Envoy's default.
+ */
+export const DEFAULT_TENANT_LIMITS: TenantLimits = {
+  connections: 5_000,
+  requests: 2_000,
+  backendConnections: 1_024,
+};
+
+/** What is not said is as by default; undefined: nothing is said. */
+export function tenantLimits(said: Partial<TenantLimits> | undefined): TenantLimits {
+  return {
+    connections: said?.connections ?? DEFAULT_TENANT_LIMITS.connections,
+    requests: said?.requests ?? DEFAULT_TENANT_LIMITS.requests,
+    backendConnections: said?.backendConnections ?? DEFAULT_TENANT_LIMITS.backendConnections,
+  };
+}
+
+/** Whether both come to the same, said or not. */
+export function sameLimits(one: TenantLimits | undefined, other: TenantLimits | undefined): boolean {
+  const a = tenantLimits(one);
+  const b = tenantLimits(other);
+  return (
+    a.connections === b.connections &&
+    a.requests === b.requests &&
+    a.backendConnections === b.backendConnections
+  );
+}
+
+/** Whether the Gateway itself carries the listener. A child Gateway is a tenant of its parent. */
+export function isOfPlatform({ owner, gateway }: Pick<ListenerItem, "owner" | "gateway">): boolean {
+  return owner.kind === "Gateway" && `${owner.namespace}/${owner.name}` === gateway;
+}
