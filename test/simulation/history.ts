@@ -68,7 +68,7 @@ export function told({ seed, story, failure }: Outcome): string {
 }
 
 function outcome(seed: number, { story, events }: World, failure: string | undefined): Outcome {
-  return { seed, failure, story, events };
+  return { seed, failure, story: [...story], events };
 }
 
 async function attempt(
