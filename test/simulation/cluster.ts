@@ -48,6 +48,7 @@ export class Cluster {
   #started = 0;
   #replaced = 0;
   #announced = "";
+  readonly #all: SimulatedController[] = [];
 
   constructor(world: World, { controllers, pods, isUneven }: ClusterShape) {
     this.world = world;
@@ -62,6 +63,11 @@ export class Cluster {
     }
     for (let place = 0; place < pods; place++) this.startPod(place);
     this.#tend();
+  }
+
+  /** Nothing of it is needed any more. */
+  discard(): void {
+    for (const controller of this.#all) controller.discard();
   }
 
   get aliveControllers(): readonly SimulatedController[] {
@@ -81,6 +87,7 @@ export class Cluster {
       weather: weather.api,
     });
     this.controllers[place] = controller;
+    this.#all.push(controller);
     controller.start();
   }
 

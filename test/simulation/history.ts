@@ -35,7 +35,7 @@ export function runHistory(seed: number): Promise<Outcome> {
       pods: random.pick([1, 1, 2]),
       isUneven: true,
     });
-    return outcome(seed, world, await attempt(() => throughFaults(cluster)));
+    return outcome(seed, world, await attempt(cluster, () => throughFaults(cluster)));
   });
 }
 
@@ -43,7 +43,7 @@ export function runHistory(seed: number): Promise<Outcome> {
 export function runCalmHistory(seed: number): Promise<Outcome> {
   return within(new World(seed), async (world) => {
     const cluster = new Cluster(world, { controllers: 2, pods: 2, isUneven: false });
-    return outcome(seed, world, await attempt(() => inCalm(cluster)));
+    return outcome(seed, world, await attempt(cluster, () => inCalm(cluster)));
   });
 }
 
@@ -58,7 +58,7 @@ export function runStuckHistory(seed: number): Promise<Outcome> {
     for (let count = random.integer(1, 3); count > 0; count--)
       world.outside(CALM_FROM_MS + random.between(0, 10_000), () => random.pick(STUMBLES)(cluster));
     const isOfSet = (untruth: string): boolean => untruth.startsWith("ListenerSet/");
-    return outcome(seed, world, await attempt(() => inCalm(cluster, isOfSet)));
+    return outcome(seed, world, await attempt(cluster, () => inCalm(cluster, isOfSet)));
   });
 }
 
@@ -68,14 +68,19 @@ export function told({ seed, story, failure }: Outcome): string {
 }
 
 function outcome(seed: number, { story, events }: World, failure: string | undefined): Outcome {
-  return { seed, failure, story, events };
+  return { seed, failure, story: [...story], events };
 }
 
-async function attempt(run: () => Promise<string | undefined>): Promise<string | undefined> {
+async function attempt(
+  cluster: Cluster,
+  run: () => Promise<string | undefined>,
+): Promise<string | undefined> {
   try {
     return await run();
   } catch (error) {
     return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  } finally {
+    cluster.discard();
   }
 }
 

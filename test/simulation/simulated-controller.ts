@@ -68,6 +68,14 @@ export class SimulatedController {
     this.process.isAlive = false;
   }
 
+  /**
+   * The history is over. Signals that are never aborted are kept by Node with all that listens to
+   * them.
+   */
+  discard(): void {
+    this.#stop.abort();
+  }
+
   /** It is asked to end, hands its lease back, and is gone. */
   stop(): void {
     this.#world.tell(this.process.name, this.isLeading ? "is told to end while it leads" : "is told to end");

@@ -228,6 +228,8 @@ export async function within<T>(world: World, run: (world: World) => Promise<T>)
   try {
     return await run(world);
   } finally {
+    // What still follows from the end belongs to this world, not to the next.
+    await new Promise<void>((resolve) => realSetImmediate(resolve));
     active = undefined;
     Object.assign(globalThis, REAL);
     Math.random = realRandom;
