@@ -59,8 +59,13 @@ async function start(room: Room): Promise<readonly Backend[]> {
   return [{ name: "httpbin", protocol: "http", port, tlsPort }];
 }
 
-/** Expects a file without permissions to be unreadable, which it is not for root. */
-const NOT_FOR_ROOT = "tests/test_config.py::test_config_file_inaccessible";
+/** Tests that ask the machine and not the server. */
+const NOT_OF_SERVERS: readonly string[] = [
+  // A file without permissions is to be unreadable, which it is not for root.
+  "tests/test_config.py::test_config_file_inaccessible",
+  // A child process is to have begun within a tenth of a second.
+  "tests/test_uploads.py::test_stdin_read_warning",
+];
 
 const PLUGIN = fileURLToPath(new URL(".", import.meta.url));
 
@@ -69,15 +74,8 @@ async function runTests(part: string, folder: string, target: Target, room: Room
   const { http, https } = target.address("httpbin");
   const report = join(room.folder, `${target.contestant}-${part}.xml`);
   const options = [
-    "-q",
-    "-p",
-    "served_elsewhere",
-    "-p",
-    "no:cacheprovider",
-    "--deselect",
-    NOT_FOR_ROOT,
-    "--junitxml",
-    report,
+    ...["-q", "-p", "served_elsewhere", "-p", "no:cacheprovider", "--junitxml", report],
+    ...NOT_OF_SERVERS.flatMap((test) => ["--deselect", test]),
   ];
   const settings = {
     ...env,
