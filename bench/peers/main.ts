@@ -11,12 +11,12 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { ROOT } from "../../test/chart/manifests.ts";
 import { build } from "../../test/cluster/build.ts";
-import { insideEnvironment } from "../../test/cluster/cluster.ts";
+import { down, insideEnvironment } from "../../test/cluster/cluster.ts";
 import { auditLogOf } from "../../test/cluster/components.ts";
 import { inside } from "../../test/cluster/namespace.ts";
 import { apiServer, nodeAddress } from "../../test/cluster/network.ts";
 import { pkiOf } from "../../test/cluster/pki.ts";
-import type { Cluster } from "../../test/cluster/places.ts";
+import { type Cluster, clusterNamed } from "../../test/cluster/places.ts";
 import { Bed } from "../../test/e2e/bed.ts";
 import type { Contestant } from "./contestants.ts";
 import { plots } from "./plots.ts";
@@ -69,6 +69,9 @@ async function withBed(
   work: (bed: Bed) => Promise<void>,
 ): Promise<string | undefined> {
   let bed: Bed | undefined;
+  // A run that is told to end takes its cluster along.
+  const leave = (): void => void down(clusterNamed(name)).finally(() => process.exit(1));
+  process.once("SIGINT", leave).once("SIGTERM", leave);
   try {
     bed = await Bed.up(name, crds);
     await work(bed);
@@ -77,6 +80,7 @@ async function withBed(
     if (bed !== undefined) await showPods(bed);
     return error instanceof Error ? error.message : String(error);
   } finally {
+    process.off("SIGINT", leave).off("SIGTERM", leave);
     await bed?.down();
   }
 }
