@@ -1,5 +1,5 @@
 /**
- * What one tenant may have at a time at one pod, the same on every data plane as far as each can hold it (docs/decisions/0021).
+ * What one tenant may have at a time at one pod, the same on every data plane as far as each can hold it (docs/decisions/0022).
  * The tenant is the object that carries the listener. A Gateway's own listeners are the platform's, and have no limits.
  */
 
