@@ -14,7 +14,7 @@ export interface BackendPorts {
   readonly dead: number;
 }
 
-/** Behind each piece: 16 bodies together are some 20 MB a second, too little to be about the processor. */
+/** Behind each piece: with 5 ms the bodies take the processor, which no limit divides, and p99 is beyond the bar (bench/README.md). */
 const SINK_PAUSE_MS = 50;
 
 if (process.send !== undefined) {
