@@ -121,7 +121,8 @@ describe("the engine", () => {
           }
         }
       });
-      for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(RUNS / 20);
+      // The rarest is seen about 50 times in 1,000 histories.
+      for (const [what, times] of Object.entries(seen)) expect(times, what).toBeGreaterThan(RUNS / 100);
     },
     TIMEOUT,
   );
