@@ -68,6 +68,12 @@ const CASES: readonly string[] = [
 /** Without large messages and most of UTF-8, which take long. */
 const SHORT_CASES: readonly string[] = ["1.*", "2.*", "5.*", "7.*", "10.*", "12.1.1"];
 
+/**
+ * How long the client waits for the server to close the connection after the closing handshake. Its
+ * default of a second is just as long as Envoy waits for the client (docs/reference/envoy.md, closing).
+ */
+const DROP_SECONDS = 3;
+
 async function runPart(
   part: "ws" | "wss",
   port: number,
@@ -79,6 +85,7 @@ async function runPart(
   const specification = {
     outdir,
     servers: [{ agent: "server", url: `${part}://127.0.0.1:${port}` }],
+    options: { serverConnectionDropTimeout: DROP_SECONDS },
     cases: room.short ? SHORT_CASES : CASES,
     "exclude-cases": [],
     "exclude-agent-cases": {},

@@ -17,12 +17,20 @@ const QUOTING: Readonly<Partial<Record<string, string>>> = {
   number: "Put the number in quotes.",
 };
 
+function isByte(value: unknown): boolean {
+  return value === null || (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 255);
+}
+
 export function compileString(schema: Schema): Check {
   const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern, format } = schema;
   const matches = pattern === undefined ? undefined : matcher(pattern);
   const formatted = format === undefined ? undefined : stringFormat(format);
   const inEnum = compileEnum(schema);
   return (value, pass) => {
+    // Go reads a list of numbers where bytes are wanted as those bytes, and null as 0.
+    if (format === "byte" && Array.isArray(value) && value.every(isByte)) {
+      return Buffer.from(value.map(Number)).toString("base64");
+    }
     if (typeof value !== "string") {
       const remedy = QUOTING[typeof value];
       if (remedy === undefined) return wrongType(value, "a string", pass);
