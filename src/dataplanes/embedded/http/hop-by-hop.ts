@@ -1,3 +1,4 @@
+import { hopByHopFields } from "../../hop-by-hop-fields.ts";
 import type { HeaderFields } from "./header-fields.ts";
 
 /**
@@ -5,18 +6,7 @@ import type { HeaderFields } from "./header-fields.ts";
  * `Connection` names. A caller puts back `TE: trailers`, which gRPC needs, where the next hop is
  * HTTP/2, and `Trailer` where trailers can follow.
  */
-export const hopByHop: ReadonlySet<string> = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-  "http2-settings",
-]);
+export const hopByHop: ReadonlySet<string> = new Set(hopByHopFields);
 
 /**
  * Naming one of these in `Connection` does not take them away: they are never fields of one

@@ -6,24 +6,12 @@
 
 import { forgedFieldPattern } from "../../forged-fields.ts";
 import { headOnlyFields } from "../../head-only-fields.ts";
+import { hopByHopFields } from "../../hop-by-hop-fields.ts";
 import { type HeaderMutation, routeMutations } from "../messages/http-filters.ts";
 import type { Message } from "../wire/protobuf.ts";
 
-const oneConnection: readonly string[] = [
-  "connection",
-  "http2-settings",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-];
-
 /** Every expression is for the whole of a lower-case field name. */
-const unwanted = [...oneConnection, ...headOnlyFields].join("|");
+const unwanted = [...hopByHopFields, ...headOnlyFields].join("|");
 
 export const cleanRequestTrailers: HeaderMutation = {
   removedLike: `(?:${unwanted}|x-request-id|x-mergeway-.*)|${forgedFieldPattern(false)}`,
