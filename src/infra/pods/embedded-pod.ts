@@ -12,7 +12,7 @@ export const embeddedPod: PodForm = {
           MERGEWAY_WORKERS: String(request.parameters.workers ?? 0),
         }),
         readinessProbe: readinessProbe("admin"),
-        resources: request.parameters.resources ?? { requests: { cpu: "100m", memory: "128Mi" } },
+        resources: request.parameters.resources ?? { requests: { cpu: "50m", memory: "128Mi" } },
         volumeMounts: PLAN_MOUNTS,
       },
     ],

@@ -63,7 +63,7 @@ function agent(request: InfrastructureRequest, context: DataPlaneContext): Conta
     restartPolicy: "Always",
     // Envoy starts when there is something to serve. A controller may be away for long.
     startupProbe: { httpGet: { path: "/startz", port: "admin" }, periodSeconds: 1, failureThreshold: 3600 },
-    resources: parameters.envoy?.agentResources ?? { requests: { cpu: "50m", memory: "128Mi" } },
+    resources: parameters.envoy?.agentResources ?? { requests: { cpu: "20m", memory: "128Mi" } },
     volumeMounts: [...PLAN_MOUNTS, SHARED_MOUNT],
   };
 }
@@ -98,7 +98,7 @@ function envoy(request: InfrastructureRequest, context: DataPlaneContext): Conta
     },
     ports: [{ name: "readiness", containerPort: READINESS_PORT, protocol: "TCP" }],
     readinessProbe: readinessProbe("readiness"),
-    resources: parameters.resources ?? { requests: { cpu: "100m", memory: "128Mi" } },
+    resources: parameters.resources ?? { requests: { cpu: "50m", memory: "128Mi" } },
     securityContext: RESTRICTED_CONTAINER,
     volumeMounts: [SHARED_MOUNT, { name: "tmp", mountPath: "/tmp" }],
   };

@@ -42,7 +42,7 @@ function proxy(request: InfrastructureRequest, context: DataPlaneContext): Conta
       MERGEWAY_CONNECTOR_PORT: String(CONNECTOR_PORT),
     }),
     readinessProbe: readinessProbe("admin"),
-    resources: resources ?? { requests: { cpu: "100m", memory: "128Mi" } },
+    resources: resources ?? { requests: { cpu: "50m", memory: "128Mi" } },
     volumeMounts: PLAN_MOUNTS,
   };
 }
