@@ -179,7 +179,9 @@ export class ServingThread {
 
   #serveSecured(stream: TLSSocket, listener: ListenerItem): void {
     // Node tells of a broken record and keeps the connection; nothing good can come on it any more (RFC 8446, 6.2).
-    stream.on("error", () => stream.destroy());
+    stream.on("error", (error) => {
+      if (!isOfVerification(stream, error)) stream.destroy();
+    });
     const port = this.#table.get("port", listener.port);
     if (port === undefined) stream.destroy();
     else if (listener.protocol === "HTTPS") {
@@ -207,6 +209,14 @@ export class ServingThread {
       signal: this.#streams.signal,
     });
   }
+}
+
+/**
+ * OpenSSL leaves behind why a client's certificate could not be verified, and Node tells of it later as
+ * of an error of the connection. With AllowInsecureFallback the connection goes on all the same.
+ */
+function isOfVerification({ authorizationError }: TLSSocket, { message }: Error): boolean {
+  return Boolean(authorizationError) && !message.includes(":SSL routines:");
 }
 
 function serverNameOf(stream: TLSSocket): string | undefined {

@@ -152,6 +152,8 @@ export function describeTls(create: CreateDataPlane): void {
     const clients = authority("clients");
     const alice = issue(clients, ["alice.example"]);
     const mallory = selfSigned(["mallory.example"]);
+    // Of an authority that only bears the same name: its signature is tried, and does not fit.
+    const impostor = issue(authority("clients"), ["alice.example"]);
     const a = secure("a", tls, "a.example", [forA]);
     const items = [
       a,
@@ -169,6 +171,7 @@ export function describeTls(create: CreateDataPlane): void {
       ask(plane.at(443), { host: "a.example", tls: { ca: ca.cert, servername: "a.example", ...client } });
     expect((await askWith(alice)).status).toBe(200);
     await expect(askWith(mallory)).rejects.toThrow();
+    await expect(askWith(impostor)).rejects.toThrow();
     await expect(askWith(undefined)).rejects.toThrow();
 
     await plane.apply({
@@ -176,6 +179,7 @@ export function describeTls(create: CreateDataPlane): void {
       removes: [],
     });
     expect((await askWith(mallory)).status).toBe(200);
+    expect((await askWith(impostor)).status).toBe(200);
     expect((await askWith(undefined)).status).toBe(200);
 
     await plane.apply({
