@@ -87,9 +87,11 @@ const ENVOY_CLOSING: KnownDifference = {
 const ENVOY_RESETS: KnownDifference = {
   suite: "connect",
   contestant: "envoy",
-  name: /Timeouts\/HTTPVersion:2\/Protocol:PROTOCOL_GRPC\/.*unary$/,
+  part: "grpc-go",
+  name: /^Timeouts\/HTTPVersion:2\/Protocol:PROTOCOL_GRPC\/Codec:CODEC_PROTO\/Compression:COMPRESSION_GZIP\/TLS:false\/(?:\(grpc client impl\)\/)?unary$/,
   reason:
-    "A call that ends by its deadline: Envoy resets the stream with INTERNAL_ERROR where the server's CANCEL is expected, if it comes first.",
+    "Seen once, on a busy machine: at the deadline the client got INTERNAL_ERROR where deadline_exceeded is expected." +
+    " Envoy resets streams with that code whatever the backend's was; that this is the cause is not proven.",
   racy: true,
 };
 
