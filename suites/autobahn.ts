@@ -2,7 +2,7 @@
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { lastingPort } from "../test/dataplanes/lasting-port.ts";
+import { lastingPort } from "../test/dataplanes/support/lasting-port.ts";
 import type { Target } from "./contestants.ts";
 import { installPython, type PythonPackages } from "./install.ts";
 import { finish, lastLines, type Program, serve } from "./program.ts";

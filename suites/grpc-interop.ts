@@ -1,7 +1,7 @@
 /** gRPC's interoperability cases with grpc-go's client and server (grpc's doc/interop-test-descriptions.md). */
 
 import { join } from "node:path";
-import { lastingPort } from "../test/dataplanes/lasting-port.ts";
+import { lastingPort } from "../test/dataplanes/support/lasting-port.ts";
 import type { Target } from "./contestants.ts";
 import { installGo } from "./install.ts";
 import { finish, lastLines, serve } from "./program.ts";

@@ -4,10 +4,10 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { buildRecipes, folderOf } from "../test/cluster/build.ts";
-import { quietly } from "../test/cluster/go.ts";
-import { findCommand, requireGo } from "../test/cluster/host.ts";
-import { fromPackages, type PackagePrograms, type Recipe } from "../test/cluster/recipes.ts";
+import { findCommand, requireGo } from "../tools/host/requirements.ts";
+import { buildRecipes, folderOf } from "../tools/programs/build.ts";
+import { quietly } from "../tools/programs/go.ts";
+import { fromPackages, type PackagePrograms, type Recipe } from "../tools/programs/recipes.ts";
 import { SuiteFailure } from "./suite.ts";
 
 /** Programs of one Go module; gives a function that says where a program is. */

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ClusterFailure } from "../test/cluster/failure.ts";
+import { ClusterFailure } from "../tools/host/failure.ts";
 import { writeCertificates } from "./certificates.ts";
 import { parseCommandLine, type Wanted } from "./command-line.ts";
 import { CONTESTANTS, type Contestant, startContestant } from "./contestants.ts";

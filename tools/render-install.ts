@@ -8,9 +8,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build, builtFile } from "../test/cluster/build.ts";
-import { output } from "../test/cluster/processes.ts";
 import { chartDigest } from "./chart-digest.ts";
+import { output } from "./host/processes.ts";
+import { build, builtFile } from "./programs/build.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const CHART = join(ROOT, "charts", "mergeway");

@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { lastingPort } from "../../test/dataplanes/lasting-port.ts";
+import { lastingPort } from "../../test/dataplanes/support/lasting-port.ts";
 import { isInstalled, OTHERS_CORE, startPinned, stop, until } from "./machine.ts";
 
 /** Whoever answers behind the contestants, and counts. */

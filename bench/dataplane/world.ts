@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { type CertificateItem, PrivateKey } from "../../src/plan/certificate.ts";
 import type { HostItem, ListenerItem, PlanItem, PortItem } from "../../src/plan/plan.ts";
 import type { Rule } from "../../src/plan/rule.ts";
-import { authority, issue } from "../../test/dataplanes/certificates.ts";
+import { authority, issue } from "../../test/dataplanes/support/certificates.ts";
 
 export const TENANTS = 2_500;
 export const HTTP_ROUTES = 15;

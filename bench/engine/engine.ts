@@ -1,6 +1,6 @@
 import { readAuthorities, readKeyPair } from "../../src/certificates/read.ts";
 import { Engine } from "../../src/engine/engine.ts";
-import { DEFAULT_CONTROLLER, DEFAULT_PORT_RANGE } from "../../src/engine/settings.ts";
+import { DEFAULT_CONTROLLER, DEFAULT_PORT_RANGE } from "../../src/engine/foundation/settings.ts";
 
 export function makeEngine(): Engine {
   return new Engine({

@@ -2,7 +2,14 @@
 
 import type { PlanItem, PortItem } from "../../src/plan/plan.ts";
 import { DEFAULT_TENANT_LIMITS, type TenantLimits } from "../../src/plan/tenant-limits.ts";
-import { backend, forwardTo, host, listener, port, rule } from "../../test/dataplanes/plan-builder.ts";
+import {
+  backend,
+  forwardTo,
+  host,
+  listener,
+  port,
+  rule,
+} from "../../test/dataplanes/support/plan-builder.ts";
 import type { BackendPorts } from "./backends.ts";
 
 export const NOISY = "noisy.example";

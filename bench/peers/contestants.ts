@@ -1,12 +1,12 @@
 // Who is measured, how each is installed (by its own chart, with its own defaults), and where its
 // parts are found.
 
-import { CHART, ROOT, readText } from "../../test/chart/manifests.ts";
-import { loadImage } from "../../test/cluster/cluster.ts";
-import { envoyImage, envoyReference } from "../../test/cluster/envoy-image.ts";
-import { fullReference } from "../../test/cluster/image.ts";
-import { productImage } from "../../test/cluster/product-image.ts";
-import { type Bed, ok } from "../../test/e2e/bed.ts";
+import { type Bed, ok } from "../../tools/cluster/bed.ts";
+import { CHART, ROOT, readText } from "../../tools/cluster/chart.ts";
+import { loadImage } from "../../tools/cluster/cluster.ts";
+import { envoyImage, envoyReference } from "../../tools/images/envoy-image.ts";
+import { fullReference } from "../../tools/images/image.ts";
+import { productImage } from "../../tools/images/product-image.ts";
 import { ENVOY_GATEWAY_VERSION, envoyGateway, envoyGatewayReference } from "./programs.ts";
 
 export interface Part {

@@ -16,10 +16,10 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { downloadModule, go, type Workshop } from "../../test/cluster/go.ts";
-import { requireGo } from "../../test/cluster/host.ts";
-import { withLock } from "../../test/cluster/lock.ts";
-import { cacheDir } from "../../test/cluster/places.ts";
+import { withLock } from "../../tools/host/lock.ts";
+import { cacheDir } from "../../tools/host/places.ts";
+import { requireGo } from "../../tools/host/requirements.ts";
+import { downloadModule, go, type Workshop } from "../../tools/programs/go.ts";
 
 export const ENVOY_GATEWAY_VERSION = "v1.9.1";
 export const envoyGatewayReference: string = `docker.io/envoyproxy/gateway:${ENVOY_GATEWAY_VERSION}`;

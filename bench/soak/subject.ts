@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { request } from "node:http";
 import { fileURLToPath } from "node:url";
-import { envoyBinary } from "../../test/dataplanes/envoy-binary.ts";
+import { envoyBinary } from "../../test/dataplanes/support/envoy-binary.ts";
 import { residentBytes } from "../dataplane/machine.ts";
 import { type HeapFigures, Inspector } from "./inspector.ts";
 

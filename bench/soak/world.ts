@@ -3,7 +3,7 @@
 
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { authority, issue } from "../../test/dataplanes/certificates.ts";
+import { authority, issue } from "../../test/dataplanes/support/certificates.ts";
 
 const ROUTES = 4;
 const ca = authority();

@@ -17,7 +17,7 @@ import { WITHOUT_NAME } from "../../src/dataplanes/envoy/compile/names.ts";
 import { GatewayConfig } from "../../src/dataplanes/envoy/gateway-config.ts";
 import { downstreamTls, filterChain, tcpListener } from "../../src/dataplanes/envoy/messages/listener.ts";
 import type { PlanDelta, PortItem } from "../../src/plan/plan.ts";
-import { lastingPort } from "../../test/dataplanes/lasting-port.ts";
+import { lastingPort } from "../../test/dataplanes/support/lasting-port.ts";
 import { makeEngine } from "../engine/engine.ts";
 import { median } from "../median.ts";
 import { DRAIN_SECONDS, GATEWAY, startEnvoy } from "./own-envoy.ts";

@@ -6,7 +6,7 @@
 import type { Resource } from "../../src/dataplanes/envoy/ads/resource.ts";
 import { backendCluster, backendEndpoints } from "../../src/dataplanes/envoy/compile/backend-cluster.ts";
 import { certificateName, endpointsName } from "../../src/dataplanes/envoy/compile/names.ts";
-import { ruleRoutes } from "../../src/dataplanes/envoy/compile/rule-routes.ts";
+import { ruleRoutes } from "../../src/dataplanes/envoy/compile/routes/rule-routes.ts";
 import { adsSource, any, typeUrl } from "../../src/dataplanes/envoy/messages/core.ts";
 import { resourceMessage } from "../../src/dataplanes/envoy/messages/discovery.ts";
 import { downstreamTls, filterChain, tcpListener } from "../../src/dataplanes/envoy/messages/listener.ts";

@@ -1,5 +1,5 @@
 import { EnvoyProcess } from "../../src/dataplanes/envoy/process/envoy-process.ts";
-import { envoyBinary } from "../../test/dataplanes/envoy-binary.ts";
+import { envoyBinary } from "../../test/dataplanes/support/envoy-binary.ts";
 
 export const GATEWAY = "infra/shared";
 export const DRAIN_SECONDS = 5;

@@ -2,7 +2,7 @@
 
 import { type Key, keyOf } from "../../src/api/key.ts";
 import type { Resource } from "../../src/api/resource.ts";
-import { authority, issue, type TestCertificate } from "../../test/dataplanes/certificates.ts";
+import { authority, issue, type TestCertificate } from "../../test/dataplanes/support/certificates.ts";
 
 export const ROUTES = 16;
 const ca = authority();

@@ -5,22 +5,22 @@
  */
 import type { EndpointSlice } from "../api/core.ts";
 import { readAuthorities, readKeyPair } from "../certificates/read.ts";
-import { PlanPublisher } from "../dataplanes/remote/plan-publisher.ts";
-import { TOKEN_AUDIENCE } from "../dataplanes/remote/protocol.ts";
+import { TOKEN_AUDIENCE } from "../dataplanes/remote/protocol/protocol.ts";
+import { PlanPublisher } from "../dataplanes/remote/publisher/plan-publisher.ts";
 import { Engine } from "../engine/engine.ts";
-import { gatewayOfItem } from "../engine/item-ids.ts";
-import type { EngineSettings } from "../engine/settings.ts";
+import { gatewayOfItem } from "../engine/foundation/item-ids.ts";
+import type { EngineSettings } from "../engine/foundation/settings.ts";
 import { GatewayNames } from "../infra/gateway-names.ts";
 import { GatewayPods } from "../infra/gateway-pods.ts";
-import type { DataPlaneContext } from "../infra/manifest.ts";
-import { RESERVED_PORTS } from "../infra/names.ts";
+import type { DataPlaneContext } from "../infra/objects/manifest.ts";
+import { RESERVED_PORTS } from "../infra/objects/names.ts";
 import { InfrastructureReconciler } from "../infra/reconciler.ts";
 import type { KubernetesClient } from "../kubernetes/client.ts";
 import { runLeaderElection } from "../kubernetes/lease.ts";
 import { refusedInCluster } from "../kubernetes/special-addresses.ts";
 import { KubernetesSource } from "../sources/kubernetes/source.ts";
-import { announcer } from "../status/kubernetes/announcements.ts";
-import { EventRecorder } from "../status/kubernetes/events.ts";
+import { announcer } from "../status/events/announcements.ts";
+import { EventRecorder } from "../status/events/events.ts";
 import type { InstalledApi } from "../status/kubernetes/gateway-class.ts";
 import { StatusWriter } from "../status/kubernetes/writer.ts";
 import { ClusterInfrastructure } from "./cluster-infrastructure.ts";
@@ -60,12 +60,12 @@ export function assembleController(options: ControllerOptions, surroundings: Sur
       metrics.replicas(gateway, connected);
       observer.log?.("info", `Gateway ${gateway}: ${connected} replicas connected`);
     },
-    onStanding: (gateway, standing) => {
-      const { replicas, lagging } = standing;
+    onConfirmed: (gateway, confirmed) => {
+      const { replicas, lagging } = confirmed;
       observer.log?.("info", `Gateway ${gateway}: ${lagging.length} of ${replicas} replicas lag`, {
         lagging,
       });
-      flow.learnReplicas(`Gateway/${gateway}`, standing);
+      flow.learnReplicas(`Gateway/${gateway}`, confirmed);
     },
     since: () => flow.since,
     onProgress: (stage, seconds) => metrics.propagated(stage, seconds),
@@ -123,7 +123,7 @@ export function assembleController(options: ControllerOptions, surroundings: Sur
   metrics.read({
     backlog: () => writer.backlog,
     lags: () => publisher.lags,
-    standings: () => publisher.standings,
+    confirmed: () => publisher.confirmed,
     eventsDropped: () => recorder.dropped,
   });
   flow.connect(infrastructure);

@@ -1,5 +1,5 @@
-import type { Manifest } from "../infra/manifest.ts";
-import { GATEWAY_NAME_ANNOTATION, MANAGED_BY } from "../infra/names.ts";
+import type { Manifest } from "../infra/objects/manifest.ts";
+import { GATEWAY_NAME_ANNOTATION, MANAGED_BY } from "../infra/objects/names.ts";
 import type { FoundObject, InfrastructureCluster, ObjectName } from "../infra/reconciler.ts";
 import { hasStatus } from "../kubernetes/api-error.ts";
 import { collectionPath, objectPath } from "../kubernetes/api-object.ts";

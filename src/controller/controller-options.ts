@@ -1,5 +1,5 @@
 import type { DataPlaneName } from "../api/gateway-parameters.ts";
-import type { EngineSettings } from "../engine/settings.ts";
+import type { EngineSettings } from "../engine/foundation/settings.ts";
 import type { KubernetesObserver } from "../kubernetes/observer.ts";
 import type { StatusObserver } from "../status/kubernetes/writer-options.ts";
 import type { ControllerMetrics } from "./metrics.ts";

@@ -6,10 +6,10 @@ import type { Key } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
 import type { DataPlane } from "../dataplanes/dataplane.ts";
 import type { Engine, EngineDelta } from "../engine/engine.ts";
-import type { InfrastructureFact, ReplicaFact } from "../engine/inputs.ts";
+import type { InfrastructureFact, ReplicaFact } from "../engine/foundation/inputs.ts";
 import type { InfrastructureReconciler } from "../infra/reconciler.ts";
 import type { PlanDelta, PlanItem, PortItem } from "../plan/plan.ts";
-import type { Change } from "../sources/source.ts";
+import type { ResourceChange } from "../sources/source.ts";
 
 export interface FlowParts {
   readonly engine: Engine;
@@ -51,7 +51,7 @@ export class ControllerFlow {
     this.#infrastructure = infrastructure;
   }
 
-  take(changes: readonly Change[], since?: number): void {
+  take(changes: readonly ResourceChange[], since?: number): void {
     for (const { key, resource } of changes) {
       if (resource === undefined) this.resources.delete(key);
       else this.resources.set(key, resource);

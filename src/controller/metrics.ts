@@ -1,8 +1,8 @@
 /** Metrics of the controller; src/controller/metric-table.ts declares them, docs/reference/metrics.md lists them. */
 import { createServer, type Server } from "node:http";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
-import type { Standing } from "../dataplanes/remote/confirmations.ts";
-import type { ReplicaLag } from "../dataplanes/remote/replica.ts";
+import type { ConfirmedReplicas } from "../dataplanes/remote/publisher/confirmations.ts";
+import type { ReplicaLag } from "../dataplanes/remote/publisher/replica.ts";
 import type { KubernetesObserver } from "../kubernetes/observer.ts";
 import type { StatusObserver } from "../status/kubernetes/writer-options.ts";
 import { CONTROLLER_METRICS, type ControllerMetricName } from "./metric-table.ts";
@@ -16,7 +16,7 @@ export type PropagationStage = "sent" | "acknowledged" | "status";
 export interface Readings {
   readonly backlog: () => number;
   readonly lags: () => readonly ReplicaLag[];
-  readonly standings: () => ReadonlyMap<string, Standing>;
+  readonly confirmed: () => ReadonlyMap<string, ConfirmedReplicas>;
   readonly eventsDropped: () => number;
 }
 
@@ -54,7 +54,7 @@ export class ControllerMetrics {
     };
   }
 
-  read({ backlog, lags, standings, eventsDropped }: Readings): void {
+  read({ backlog, lags, confirmed, eventsDropped }: Readings): void {
     this.#gauge("mergeway_status_backlog", (gauge) => gauge.set(backlog()));
     const eachPod = (gauge: Gauge, value: (lag: ReplicaLag) => number): void => {
       gauge.reset();
@@ -66,7 +66,7 @@ export class ControllerMetrics {
     );
     this.#gauge("mergeway_data_plane_lagging_replicas", (gauge) => {
       gauge.reset();
-      for (const [gateway, { lagging }] of standings()) gauge.set({ gateway }, lagging.length);
+      for (const [gateway, { lagging }] of confirmed()) gauge.set({ gateway }, lagging.length);
     });
     this.#counter("mergeway_events_dropped_total", (counter) => {
       counter.reset();

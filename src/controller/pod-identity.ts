@@ -5,8 +5,8 @@
 import type { Gateway } from "../api/gateway.ts";
 import { keyFor } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
-import type { PodClaim } from "../dataplanes/remote/plan-server.ts";
-import { infrastructureName } from "../infra/names.ts";
+import type { PodClaim } from "../dataplanes/remote/publisher/plan-server.ts";
+import { infrastructureName } from "../infra/objects/names.ts";
 import type { KubernetesClient } from "../kubernetes/client.ts";
 
 interface TokenReview {

@@ -1,6 +1,7 @@
 /** The controller's process: the assembled controller, and what it opens to pods, kubelet and Prometheus. */
-import { PlanServer } from "../dataplanes/remote/plan-server.ts";
-import { TOKEN_AUDIENCE } from "../dataplanes/remote/protocol.ts";
+
+import { TOKEN_AUDIENCE } from "../dataplanes/remote/protocol/protocol.ts";
+import { PlanServer } from "../dataplanes/remote/publisher/plan-server.ts";
 import { ensureAuthority, tokenFor } from "../infra/authority.ts";
 import { createKubernetesClient } from "../kubernetes/client.ts";
 import { assembleController } from "./assemble-controller.ts";

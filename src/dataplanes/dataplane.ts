@@ -1,4 +1,5 @@
-import type { ItemId, PlanDelta, PlanItem } from "../plan/plan.ts";
+import type { ItemReport } from "../plan/item-report.ts";
+import type { PlanDelta } from "../plan/plan.ts";
 
 /**
  * What every data plane is: plan deltas go in, the status of items comes out.
@@ -31,35 +32,6 @@ export interface DataPlane {
 
   /** Stops accepting, lets what is in flight finish within the limit, then closes everything. */
   close(options?: CloseOptions): Promise<void>;
-}
-
-/** Types of items of which every data plane reports. Of others it may, if it rejects them. */
-export const REPORTED_TYPES: ReadonlySet<PlanItem["type"]> = new Set(["port", "listener", "certificate"]);
-
-export interface ItemReport {
-  readonly id: ItemId;
-  /**
-   * `pending` takes back what was said: the item has changed, and nobody has confirmed that yet.
-   * Only said where several data planes are seen as one.
-   */
-  readonly state: "programmed" | "rejected" | "pending";
-  /** A short CamelCase word, for example `PortUnavailable`; only of rejected items. */
-  readonly reason?: string;
-  /** For people; names nothing but the item's own content. */
-  readonly message?: string;
-  /** Only of rejected hosts, on which several routes meet: whose rules are rejected. */
-  readonly rules?: readonly RefusedRule[];
-}
-
-/** A rule of a route that a data plane does not serve as written. */
-export interface RefusedRule {
-  readonly kind: string;
-  readonly namespace: string;
-  readonly name: string;
-  /** Index in spec.rules. */
-  readonly rule: number;
-  /** For the route's author; names nothing but the route's own content. */
-  readonly message: string;
 }
 
 export interface CloseOptions {

@@ -1,5 +1,5 @@
+import type { ItemReport } from "../plan/item-report.ts";
 import type { ItemId } from "../plan/plan.ts";
-import type { ItemReport } from "./dataplane.ts";
 
 /**
  * The fates of items on their way out: asked for once in a turn of the event loop, however often they changed, and told when they are news. Never from within

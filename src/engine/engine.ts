@@ -5,40 +5,41 @@
  *   gateways, sets ─→ owners ─→ attachments ─→ ports ─→ listeners ─→ merge ─┬─→ plan
  *   routes ───────────────────────────┴─→ route attachments ─→ compiled ────┴─→ verdicts
  */
+
 import type { Key } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
-import type { Source } from "../graph/collection.ts";
+import type { ReadonlyCollection } from "../graph/collection.ts";
 import { Graph } from "../graph/graph.ts";
+import type { ItemReport } from "../plan/item-report.ts";
 import type { PlanDelta, PlanItem } from "../plan/plan.ts";
-import { type Attachment, deriveAttachments } from "./attachment.ts";
-import { derivePolicies } from "./backend-policies.ts";
-import { deriveCertificates } from "./certificates.ts";
-import { deriveCompiledRoutes } from "./compiled-routes.ts";
-import { deriveFrontendSettings } from "./frontend-validation.ts";
-import { deriveGatewayReferences } from "./gateway-references.ts";
-import { deriveGatewayStates } from "./gateways.ts";
-import { indexGrants } from "./grants.ts";
 import {
   enter,
   type InfrastructureFact,
   type Inputs,
-  type ItemReport,
   makeInputs,
   type ReplicaFact,
-} from "./inputs.ts";
-import { deriveListenerVerdicts } from "./listener-verdicts.ts";
-import { deriveListeners } from "./listeners.ts";
-import { deriveMerge, type MergedListener } from "./merge.ts";
-import { deriveOwnerVerdicts } from "./owner-verdicts.ts";
-import { type Owner, ownerOfGateway, ownerOfSet } from "./owners.ts";
+} from "./foundation/inputs.ts";
+import type { EngineSettings } from "./foundation/settings.ts";
+import { type Attachment, deriveAttachments } from "./listeners/attachment.ts";
+import { deriveGatewayReferences } from "./listeners/gateway-references.ts";
+import { deriveGatewayStates } from "./listeners/gateways.ts";
+import { deriveListeners } from "./listeners/listeners.ts";
+import { deriveMerge, type MergedListener } from "./listeners/merge.ts";
+import { type Owner, ownerOfGateway, ownerOfSet } from "./listeners/owners.ts";
+import { derivePortAssignments } from "./listeners/ports.ts";
 import { derivePlan } from "./plan-items.ts";
-import { derivePortAssignments } from "./ports.ts";
-import { deriveServiceEndpoints } from "./refused-endpoints.ts";
-import { deriveRouteAttachments, type RouteAttachment } from "./route-attachment.ts";
-import { deriveRouteRefusals } from "./route-refusals.ts";
-import { deriveClassVerdicts, derivePolicyVerdicts, deriveRouteVerdicts } from "./route-verdicts.ts";
-import type { EngineSettings } from "./settings.ts";
-import type { ObjectVerdict } from "./verdicts.ts";
+import { derivePolicies } from "./references/backend-policies.ts";
+import { deriveCertificates } from "./references/certificates.ts";
+import { deriveFrontendSettings } from "./references/frontend-validation.ts";
+import { indexGrants } from "./references/grants.ts";
+import { deriveServiceEndpoints } from "./references/refused-endpoints.ts";
+import { deriveCompiledRoutes } from "./routes/compiled-routes.ts";
+import { deriveRouteAttachments, type RouteAttachment } from "./routes/route-attachment.ts";
+import { deriveRouteRefusals } from "./routes/route-refusals.ts";
+import { deriveListenerVerdicts } from "./verdicts/listener-verdicts.ts";
+import { deriveOwnerVerdicts } from "./verdicts/owner-verdicts.ts";
+import { deriveClassVerdicts, derivePolicyVerdicts, deriveRouteVerdicts } from "./verdicts/route-verdicts.ts";
+import type { ObjectVerdict } from "./verdicts/verdicts.ts";
 
 /** What one step changed. */
 export interface EngineDelta {
@@ -59,11 +60,11 @@ export interface Facts {
 export class Engine {
   readonly #graph: Graph = new Graph();
   readonly #inputs: Inputs;
-  readonly #plan: Source<PlanItem>;
-  readonly #verdicts: Source<ObjectVerdict>;
-  readonly #merged: Source<MergedListener>;
-  readonly #attachments: Source<Attachment>;
-  readonly #routes: Source<RouteAttachment>;
+  readonly #plan: ReadonlyCollection<PlanItem>;
+  readonly #verdicts: ReadonlyCollection<ObjectVerdict>;
+  readonly #merged: ReadonlyCollection<MergedListener>;
+  readonly #attachments: ReadonlyCollection<Attachment>;
+  readonly #routes: ReadonlyCollection<RouteAttachment>;
   #planChanges: Map<string, PlanItem | undefined> = new Map();
   #verdictChanges: Map<Key, ObjectVerdict | undefined> = new Map();
 
@@ -188,6 +189,6 @@ export class Engine {
   }
 }
 
-function* values<V>(collection: Source<V>): Iterable<V> {
+function* values<V>(collection: ReadonlyCollection<V>): Iterable<V> {
   for (const [, value] of collection.entries()) yield value;
 }

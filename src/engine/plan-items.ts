@@ -3,45 +3,53 @@
  * tables that it stands in, a change of a certificate is a change of that certificate.
  */
 import type { Key } from "../api/key.ts";
-import type { Source } from "../graph/collection.ts";
+import type { ReadonlyCollection } from "../graph/collection.ts";
 import type { Graph } from "../graph/graph.ts";
 import type { Index } from "../graph/index-collection.ts";
 import type { Entries } from "../graph/sorted-entries.ts";
 import type { BackendItem } from "../plan/backend.ts";
 import type { CertificateItem } from "../plan/certificate.ts";
 import type { GatewayItem, HostItem, ListenerItem, PlanItem, PortItem } from "../plan/plan.ts";
-import type { BackendPolicies } from "./backend-policies.ts";
-import { type BackendUse, deriveBackends } from "./backends.ts";
-import type { Certificates } from "./certificates.ts";
-import { type CompiledRoute, compiledRouteKey, NO_GATEWAY } from "./compiled-routes.ts";
-import { type FrontendSettings, validationForPort } from "./frontend-validation.ts";
-import type { GatewayReferences } from "./gateway-references.ts";
-import type { GatewayState } from "./gateways.ts";
-import type { Inputs } from "./inputs.ts";
-import { backendId, certificateId, gatewayId, gatewayName, hostId, listenerId, portId } from "./item-ids.ts";
-import { type ListenerKey, portProtocolOf, transportOf } from "./listeners.ts";
-import { isServing, type MergedListener, portOf } from "./merge.ts";
-import { ageRank } from "./precedence.ts";
-import type { ServiceEndpoints } from "./refused-endpoints.ts";
-import type { RouteAttachment } from "./route-attachment.ts";
+import type { Inputs } from "./foundation/inputs.ts";
+import {
+  backendId,
+  certificateId,
+  gatewayId,
+  gatewayName,
+  hostId,
+  listenerId,
+  portId,
+} from "./foundation/item-ids.ts";
+import { ageRank } from "./foundation/precedence.ts";
+import type { GatewayReferences } from "./listeners/gateway-references.ts";
+import type { GatewayState } from "./listeners/gateways.ts";
+import { type ListenerKey, portProtocolOf, transportOf } from "./listeners/listeners.ts";
+import { isServing, type MergedListener, portOf } from "./listeners/merge.ts";
+import type { BackendPolicies } from "./references/backend-policies.ts";
+import { type BackendUse, deriveBackends } from "./references/backends.ts";
+import type { Certificates } from "./references/certificates.ts";
+import { type FrontendSettings, validationForPort } from "./references/frontend-validation.ts";
+import type { ServiceEndpoints } from "./references/refused-endpoints.ts";
+import { type CompiledRoute, compiledRouteKey, NO_GATEWAY } from "./routes/compiled-routes.ts";
+import type { RouteAttachment } from "./routes/route-attachment.ts";
 import { compareRules, type RankedRule } from "./rules/order.ts";
 
 export interface PlanSources {
   readonly inputs: Inputs;
-  readonly states: Source<GatewayState>;
-  readonly merged: Source<MergedListener>;
-  readonly routes: Source<RouteAttachment>;
-  readonly compiled: Source<CompiledRoute>;
+  readonly states: ReadonlyCollection<GatewayState>;
+  readonly merged: ReadonlyCollection<MergedListener>;
+  readonly routes: ReadonlyCollection<RouteAttachment>;
+  readonly compiled: ReadonlyCollection<CompiledRoute>;
   readonly certificates: Certificates;
-  readonly frontends: Source<FrontendSettings>;
-  readonly references: Source<GatewayReferences>;
+  readonly frontends: ReadonlyCollection<FrontendSettings>;
+  readonly references: ReadonlyCollection<GatewayReferences>;
   readonly policies: BackendPolicies;
   readonly endpoints: ServiceEndpoints;
 }
 
 export interface Plan {
-  readonly items: Source<PlanItem>;
-  readonly backends: Source<BackendItem>;
+  readonly items: ReadonlyCollection<PlanItem>;
+  readonly backends: ReadonlyCollection<BackendItem>;
   /** Which routes use a backend, by its id; keys begin with the route's. */
   readonly backendUses: Index<BackendUse>;
 }
@@ -71,7 +79,10 @@ function byId<T extends PlanItem>(item: T): readonly (readonly [string, T])[] {
   return [[item.id, item]];
 }
 
-function deriveGatewayItems(graph: Graph, { references, states }: PlanSources): Source<GatewayItem> {
+function deriveGatewayItems(
+  graph: Graph,
+  { references, states }: PlanSources,
+): ReadonlyCollection<GatewayItem> {
   return graph.expand<GatewayReferences, GatewayItem>(
     "gateway items",
     references,
@@ -93,9 +104,9 @@ function deriveGatewayItems(graph: Graph, { references, states }: PlanSources): 
 
 function derivePortItems(
   graph: Graph,
-  serving: Source<MergedListener>,
+  serving: ReadonlyCollection<MergedListener>,
   { frontends }: PlanSources,
-): Source<PortItem> {
+): ReadonlyCollection<PortItem> {
   const byPort = graph.index("serving listeners by port", serving, (_key, listener) => [
     { at: portOf(listener), sort: listener.rank },
   ]);
@@ -122,7 +133,10 @@ function derivePortItems(
   );
 }
 
-function deriveListenerItems(graph: Graph, serving: Source<MergedListener>): Source<ListenerItem> {
+function deriveListenerItems(
+  graph: Graph,
+  serving: ReadonlyCollection<MergedListener>,
+): ReadonlyCollection<ListenerItem> {
   return graph.expand<MergedListener, ListenerItem>("listener items", serving, (key, listener) => {
     const { owner, gateway, port, protocol, hostname, section, rank, spec, certificates, tlsOptions } =
       listener;
@@ -161,9 +175,9 @@ interface Hosting {
 
 function deriveHostItems(
   graph: Graph,
-  serving: Source<MergedListener>,
+  serving: ReadonlyCollection<MergedListener>,
   { inputs, routes, compiled }: PlanSources,
-): Source<HostItem> {
+): ReadonlyCollection<HostItem> {
   const hostings = graph.expand<RouteAttachment, Hosting>("hostings", routes, (route, { parents }) => {
     const found = new Map<string, Hosting>();
     for (const { bindings } of parents) {
@@ -231,10 +245,10 @@ function deriveBackendItems(
 
 function deriveCertificateItems(
   graph: Graph,
-  serving: Source<MergedListener>,
-  gateways: Source<GatewayItem>,
+  serving: ReadonlyCollection<MergedListener>,
+  gateways: ReadonlyCollection<GatewayItem>,
   { certificates, references }: PlanSources,
-): Source<CertificateItem> {
+): ReadonlyCollection<CertificateItem> {
   interface Use {
     readonly gateway: Key;
     readonly secret: Key;

@@ -17,14 +17,14 @@ export interface Computed {
   settle(): number;
 }
 
-export interface Change<V> {
+export interface EntryChange<V> {
   readonly key: string;
   readonly before: V | undefined;
   readonly after: V | undefined;
 }
 
 /** What others may do with a collection: look up, derive from, index and observe. */
-export interface Source<out V> {
+export interface ReadonlyCollection<out V> {
   readonly name: string;
   /** Position in the graph: a computation may only look at collections that stand before its own. */
   readonly order: number;
@@ -33,16 +33,16 @@ export interface Source<out V> {
   get(key: string): V | undefined;
   entries(): IterableIterator<[string, V]>;
   /** Called synchronously for every real change, before any later collection settles. */
-  onChange(listener: (change: Change<V>) => void): void;
+  onChange(listener: (change: EntryChange<V>) => void): void;
 }
 
 /** A keyed set of values, and the announcing of their changes. */
-export abstract class Collection<V> implements Source<V> {
+export abstract class Collection<V> implements ReadonlyCollection<V> {
   readonly name: string;
   readonly order: number;
   readonly readers: Dependents = new Dependents();
   readonly #values: Map<string, V> = new Map();
-  readonly #listeners: ((change: Change<V>) => void)[] = [];
+  readonly #listeners: ((change: EntryChange<V>) => void)[] = [];
 
   constructor(name: string, order: number) {
     this.name = name;
@@ -61,7 +61,7 @@ export abstract class Collection<V> implements Source<V> {
     return this.#values.entries();
   }
 
-  onChange(listener: (change: Change<V>) => void): void {
+  onChange(listener: (change: EntryChange<V>) => void): void {
     this.#listeners.push(listener);
   }
 
@@ -74,7 +74,7 @@ export abstract class Collection<V> implements Source<V> {
     this.announce({ key, before, after });
   }
 
-  protected announce(change: Change<V>): void {
+  protected announce(change: EntryChange<V>): void {
     this.readers.invalidate(change.key);
     for (const listener of this.#listeners) listener(change);
   }

@@ -1,4 +1,4 @@
-import { Collection, type Computed, type Node, type Source } from "./collection.ts";
+import { Collection, type Computed, type Node, type ReadonlyCollection } from "./collection.ts";
 import { forgetReads, Lookup } from "./lookup.ts";
 
 /** One source value to any number of keyed values. Keys must be unique across the whole collection. */
@@ -16,12 +16,12 @@ const NO_OUTPUTS: readonly string[] = [];
 
 /** Values computed from the values of another collection and whatever the computation looks up. */
 export class Derived<S, V> extends Collection<V> implements Computed {
-  readonly #source: Source<S>;
+  readonly #source: ReadonlyCollection<S>;
   readonly #compute: Compute<S, V>;
   readonly #nodes: Map<string, DerivedNode> = new Map();
   readonly #dirty: Set<string> = new Set();
 
-  constructor(name: string, order: number, source: Source<S>, compute: Compute<S, V>) {
+  constructor(name: string, order: number, source: ReadonlyCollection<S>, compute: Compute<S, V>) {
     super(name, order);
     this.#source = source;
     this.#compute = compute;

@@ -5,7 +5,7 @@
  * only the nodes that looked at what changed. `settle` walks the list once: a collection is recomputed after everything it can look at, so
  * no node ever sees half of a change, and a node whose result is equal to the one before wakes nobody.
  */
-import { Collection, type Computed, Input, type Source } from "./collection.ts";
+import { Collection, type Computed, Input, type ReadonlyCollection } from "./collection.ts";
 import { type Compute, Derived } from "./derived.ts";
 import { Index, type IndexPlace } from "./index-collection.ts";
 import type { Lookup } from "./lookup.ts";
@@ -22,9 +22,9 @@ export class Graph {
   /** One value for each value of the source; `undefined` means none. */
   derive<S, V>(
     name: string,
-    source: Source<S>,
+    source: ReadonlyCollection<S>,
     compute: (key: string, value: S, lookup: Lookup) => V | undefined,
-  ): Source<V> {
+  ): ReadonlyCollection<V> {
     return this.expand<S, V>(name, source, (key, value, lookup) => {
       const result = compute(key, value, lookup);
       return result === undefined ? [] : [[key, result]];
@@ -32,7 +32,7 @@ export class Graph {
   }
 
   /** Any number of keyed values for each value of the source. */
-  expand<S, V>(name: string, source: Source<S>, compute: Compute<S, V>): Source<V> {
+  expand<S, V>(name: string, source: ReadonlyCollection<S>, compute: Compute<S, V>): ReadonlyCollection<V> {
     const derived = new Derived(name, this.#made++, source, compute);
     this.#computed.push(derived);
     return derived;
@@ -40,14 +40,14 @@ export class Graph {
 
   index<V>(
     name: string,
-    source: Source<V>,
+    source: ReadonlyCollection<V>,
     places: (key: string, value: V) => Iterable<IndexPlace>,
   ): Index<V> {
     return new Index(name, this.#made++, source, places);
   }
 
   /** All values of several collections of one type under one roof; when settled, their keys must not overlap. */
-  union<V>(name: string, sources: readonly Source<V>[]): Source<V> {
+  union<V>(name: string, sources: readonly ReadonlyCollection<V>[]): ReadonlyCollection<V> {
     return new Union(name, this.#made++, sources);
   }
 
@@ -62,7 +62,7 @@ export class Graph {
 }
 
 class Union<V> extends Collection<V> {
-  constructor(name: string, order: number, sources: readonly Source<V>[]) {
+  constructor(name: string, order: number, sources: readonly ReadonlyCollection<V>[]) {
     super(name, order);
     for (const source of sources) {
       source.onChange(({ key, after }) => this.store(key, after ?? remaining(sources, key)));
@@ -72,7 +72,7 @@ class Union<V> extends Collection<V> {
 }
 
 /** A key may move between sources in one step, and its new source may settle before its old one. */
-function remaining<V>(sources: readonly Source<V>[], key: string): V | undefined {
+function remaining<V>(sources: readonly ReadonlyCollection<V>[], key: string): V | undefined {
   for (const source of sources) {
     const value = source.get(key);
     if (value !== undefined) return value;

@@ -1,4 +1,4 @@
-import { type Change, Collection, type Source } from "./collection.ts";
+import { Collection, type EntryChange, type ReadonlyCollection } from "./collection.ts";
 import { Dependents } from "./dependents.ts";
 import { type Entries, insertInto, MANY, removeFrom, SortedEntries } from "./sorted-entries.ts";
 
@@ -28,7 +28,7 @@ export class Index<V> extends Collection<Entries<IndexEntry<V>>> {
   constructor(
     name: string,
     order: number,
-    source: Source<V>,
+    source: ReadonlyCollection<V>,
     places: (key: string, value: V) => Iterable<IndexPlace>,
   ) {
     super(name, order);
@@ -49,7 +49,7 @@ export class Index<V> extends Collection<Entries<IndexEntry<V>>> {
     return this.#entries.entries();
   }
 
-  #follow({ key, before, after }: Change<V>): void {
+  #follow({ key, before, after }: EntryChange<V>): void {
     const left = before === undefined ? [] : [...this.#places(key, before)];
     const entered = after === undefined ? [] : [...this.#places(key, after)];
     const touched = new Map<string, { first: IndexEntry<V> | undefined; count: number }>();

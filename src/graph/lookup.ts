@@ -1,4 +1,4 @@
-import type { Node, Source } from "./collection.ts";
+import type { Node, ReadonlyCollection } from "./collection.ts";
 import type { Dependents, Slot } from "./dependents.ts";
 import type { Index, IndexEntry } from "./index-collection.ts";
 
@@ -18,7 +18,7 @@ export class Lookup {
     this.#node.reads = this.#reads.length === 0 ? NO_READS : this.#reads.slice();
   }
 
-  get<V>(collection: Source<V>, key: string): V | undefined {
+  get<V>(collection: ReadonlyCollection<V>, key: string): V | undefined {
     this.#record(collection, collection.readers, key);
     return collection.get(key);
   }

@@ -1,7 +1,7 @@
 /** What the world says of a Gateway's addresses, read off its Services. */
 import type { Service } from "../api/core.ts";
 import type { Gateway, GatewayStatusAddress } from "../api/gateway.ts";
-import { requestedAddresses, serviceName } from "./services.ts";
+import { requestedAddresses, serviceName } from "./objects/services.ts";
 
 export interface AddressFact {
   readonly addresses: readonly GatewayStatusAddress[];

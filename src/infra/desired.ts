@@ -1,13 +1,18 @@
 /** What must exist in Kubernetes so that a Gateway is served: a pure function of the Gateway, its parameters and its ports. */
 import type { DataPlaneName } from "../api/gateway-parameters.ts";
-import { deployment } from "./deployment.ts";
-import { type DataPlaneContext, type InfrastructureRequest, type Manifest, metadata } from "./manifest.ts";
+import {
+  type DataPlaneContext,
+  type InfrastructureRequest,
+  type Manifest,
+  metadata,
+} from "./objects/manifest.ts";
+import { autoscaler, disruptionBudget } from "./objects/scaling.ts";
+import { headlessService, services } from "./objects/services.ts";
+import { deployment } from "./pods/deployment.ts";
 import { embeddedPod } from "./pods/embedded-pod.ts";
 import { envoyPod } from "./pods/envoy-pod.ts";
 import type { PodForm } from "./pods/pod.ts";
 import { tunnelPod } from "./pods/tunnel-pod.ts";
-import { autoscaler, disruptionBudget } from "./scaling.ts";
-import { headlessService, services } from "./services.ts";
 
 const FORMS: Readonly<Partial<Record<DataPlaneName, PodForm>>> = {
   embedded: embeddedPod,

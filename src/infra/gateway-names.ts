@@ -6,8 +6,8 @@ import { createHash } from "node:crypto";
 import type { Gateway, GatewayClass } from "../api/gateway.ts";
 import { type Key, keyFor } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
-import { bounded, GATEWAY_NAME_ANNOTATION, type NamedGateway, plainName } from "./names.ts";
-import { headlessServiceName, serviceName } from "./services.ts";
+import { bounded, GATEWAY_NAME_ANNOTATION, type NamedGateway, plainName } from "./objects/names.ts";
+import { headlessServiceName, serviceName } from "./objects/services.ts";
 
 type Find = (key: Key) => Resource | undefined;
 

@@ -4,7 +4,7 @@
  */
 import type { EndpointSlice } from "../api/core.ts";
 import type { Key } from "../api/key.ts";
-import { bounded, GATEWAY_NAME_LABEL, MANAGED_BY } from "./names.ts";
+import { bounded, GATEWAY_NAME_LABEL, MANAGED_BY } from "./objects/names.ts";
 
 export interface GatewayPod {
   readonly name: string;

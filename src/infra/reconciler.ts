@@ -10,10 +10,10 @@ import { type Key, keyFor, partsOf } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
 import { type AddressFact, addressFact } from "./addresses.ts";
 import { desiredManifests } from "./desired.ts";
-import { type Found, isMadeFor, nameTaken } from "./in-the-way.ts";
-import type { DataPlaneContext, Manifest, ServedPort, TunnelCredentials } from "./manifest.ts";
-import { infrastructureName, MANAGED_BY } from "./names.ts";
-import { headlessServiceName } from "./services.ts";
+import { type Found, isMadeFor, nameTaken } from "./name-collisions.ts";
+import type { DataPlaneContext, Manifest, ServedPort, TunnelCredentials } from "./objects/manifest.ts";
+import { infrastructureName, MANAGED_BY } from "./objects/names.ts";
+import { headlessServiceName } from "./objects/services.ts";
 
 /** What the reconciler needs of a cluster. */
 export interface InfrastructureCluster {

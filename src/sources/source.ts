@@ -2,7 +2,7 @@ import type { Key } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
 
 /** One object came, changed (its new version) or went (`undefined`). */
-export interface Change {
+export interface ResourceChange {
   readonly key: Key;
   readonly resource: Resource | undefined;
 }
@@ -13,5 +13,5 @@ export interface Source {
    * Delivers changes until the signal is aborted, then resolves. The first call of `sink` brings everything that
    * exists, and happens even when nothing does; each later one brings what belongs together.
    */
-  run(sink: (changes: readonly Change[]) => void, signal: AbortSignal): Promise<void>;
+  run(sink: (changes: readonly ResourceChange[]) => void, signal: AbortSignal): Promise<void>;
 }

@@ -1,8 +1,8 @@
 /** Verdicts as the `status` that an API server holds: conditions with generation and time, per kind. Nothing else makes statuses. */
 import type { Condition } from "../api/metadata.ts";
 import type { Resource } from "../api/resource.ts";
-import type { Verdict } from "../engine/findings.ts";
-import type { ObjectVerdict } from "../engine/verdicts.ts";
+import type { Verdict } from "../engine/foundation/verdict.ts";
+import type { ObjectVerdict } from "../engine/verdicts/verdicts.ts";
 
 export interface RenderOptions {
   readonly controllerName: string;

@@ -1,11 +1,11 @@
 import type { Listener } from "../api/gateway.ts";
 import { type Key, keyFor } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
-import type { Verdict } from "../engine/findings.ts";
-import { listenerKey } from "../engine/listeners.ts";
-import type { MergedListener } from "../engine/merge.ts";
-import type { Owner } from "../engine/owners.ts";
-import type { ListenerVerdict } from "../engine/verdicts.ts";
+import type { Verdict } from "../engine/foundation/verdict.ts";
+import { listenerKey } from "../engine/listeners/listeners.ts";
+import type { MergedListener } from "../engine/listeners/merge.ts";
+import type { Owner } from "../engine/listeners/owners.ts";
+import type { ListenerVerdict } from "../engine/verdicts/verdicts.ts";
 import { certificateFacts } from "./certificate-facts.ts";
 import {
   type CertificateView,

@@ -3,12 +3,12 @@ import type { ParentReference } from "../api/references.ts";
 import { ROUTE_KINDS } from "../api/resource.ts";
 import type { Route } from "../api/routes.ts";
 import type { Engine } from "../engine/engine.ts";
-import { backendId } from "../engine/item-ids.ts";
-import type { ParentOutcome } from "../engine/route-attachment.ts";
-import type { RouteVerdict } from "../engine/verdicts.ts";
+import { backendId } from "../engine/foundation/item-ids.ts";
+import type { ParentOutcome } from "../engine/routes/route-attachment.ts";
+import type { RouteVerdict } from "../engine/verdicts/verdicts.ts";
 import type { StateSources } from "./build-state.ts";
-import { heldRefusalAt } from "./held-refusal.ts";
 import { type BackendView, type RouteView, refOf, type StrayRoute } from "./merged-state.ts";
+import { heldRefusalAt } from "./pending-refusal.ts";
 
 /** Routes by the key of each listener that they are attached to. */
 export function indexRoutes({

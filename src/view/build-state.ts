@@ -1,8 +1,8 @@
 import type { Key } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
-import type { Attachment } from "../engine/attachment.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { OwnerVerdict } from "../engine/verdicts.ts";
+import type { Attachment } from "../engine/listeners/attachment.ts";
+import type { OwnerVerdict } from "../engine/verdicts/verdicts.ts";
 import { buildListener, type ListenerSources } from "./build-listener.ts";
 import { indexRoutes, strayRoutes } from "./build-routes.ts";
 import { type GatewayView, type MergedState, type ObjectRef, type OwnerView, refOf } from "./merged-state.ts";

@@ -4,7 +4,7 @@
  */
 import type { GatewayStatusAddress } from "../api/gateway.ts";
 import type { Key } from "../api/key.ts";
-import type { Verdict } from "../engine/findings.ts";
+import type { Verdict } from "../engine/foundation/verdict.ts";
 
 export interface MergedState {
   readonly gateways: readonly GatewayView[];

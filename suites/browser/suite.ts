@@ -1,7 +1,7 @@
 /** Programs whose pages live on WebSockets, in a real Chromium: over https it asks for them with HTTP/2 (RFC 8441). */
 
 import { join } from "node:path";
-import { lastingPort } from "../../test/dataplanes/lasting-port.ts";
+import { lastingPort } from "../../test/dataplanes/support/lasting-port.ts";
 import type { Target } from "../contestants.ts";
 import { installDebian } from "../install.ts";
 import { serve } from "../program.ts";

@@ -3,7 +3,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { lastingPort } from "../../test/dataplanes/lasting-port.ts";
+import { lastingPort } from "../../test/dataplanes/support/lasting-port.ts";
 import type { Target } from "../contestants.ts";
 import { installGo } from "../install.ts";
 import { finish, lastLines } from "../program.ts";

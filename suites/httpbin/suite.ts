@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { lastingPort } from "../../test/dataplanes/lasting-port.ts";
+import { lastingPort } from "../../test/dataplanes/support/lasting-port.ts";
 import type { Target } from "../contestants.ts";
 import { installPython, type PythonPackages } from "../install.ts";
 import { parseJunit } from "../junit.ts";

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { admit } from "../../src/api/admission/admit.ts";
-import { compile } from "../../src/api/admission/compile.ts";
 import { knownKinds } from "../../src/api/admission/kinds.ts";
-import { Pass } from "../../src/api/admission/pass.ts";
-import type { Schema } from "../../src/api/admission/schema.ts";
+import { compile } from "../../src/api/admission/schema/compile.ts";
+import { Pass } from "../../src/api/admission/schema/pass.ts";
+import type { Schema } from "../../src/api/admission/schema/schema.ts";
 
 const KINDS = knownKinds("experimental").map(({ group, kind, canonical, served }) => ({
   apiVersion: group === "" ? canonical : `${group}/${canonical}`,

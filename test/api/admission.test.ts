@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { type AdmissionOptions, admit } from "../../src/api/admission/admit.ts";
-import { type FieldError, formatPath } from "../../src/api/admission/field-error.ts";
+import { type FieldError, formatPath } from "../../src/api/admission/schema/field-error.ts";
 
 interface Case {
   readonly name: string;

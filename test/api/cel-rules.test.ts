@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { compileRule, isTransitionRule } from "../../src/api/admission/cel.ts";
 import { withChildGateways } from "../../src/api/admission/child-gateways.ts";
 import { type Channel, knownKinds } from "../../src/api/admission/kinds.ts";
-import type { Schema, ValidationRule } from "../../src/api/admission/schema.ts";
+import { compileRule, isTransitionRule } from "../../src/api/admission/schema/cel.ts";
+import type { Schema, ValidationRule } from "../../src/api/admission/schema/schema.ts";
 import { fullSample, walkSchema } from "./schema-samples.ts";
 
 interface Found {

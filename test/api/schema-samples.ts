@@ -1,4 +1,4 @@
-import type { Schema } from "../../src/api/admission/schema.ts";
+import type { Schema } from "../../src/api/admission/schema/schema.ts";
 
 /** A value that has every field of a schema, so that no CEL rule can miss one. */
 export function fullSample(schema: Schema): unknown {

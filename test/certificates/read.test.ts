@@ -1,7 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { readAuthorities, readKeyPair } from "../../src/certificates/read.ts";
-import { authority, issue, issueFor, type TestCertificate } from "../dataplanes/certificates.ts";
+import { authority, issue, issueFor, type TestCertificate } from "../dataplanes/support/certificates.ts";
 
 const ca = authority();
 const base64 = (text: string): string => Buffer.from(text).toString("base64");

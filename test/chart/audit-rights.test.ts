@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type AuditEvent, RightsUse } from "../e2e/audit-rights.ts";
+import { type AuditEvent, RightsUse } from "../../tools/cluster/audit-rights.ts";
 import type { Right } from "./rights.ts";
 
 const ACCOUNT = { namespace: "mergeway-system", name: "mergeway" };

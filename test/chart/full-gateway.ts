@@ -1,5 +1,5 @@
 import type { Gateway } from "../../src/api/gateway.ts";
-import type { DataPlaneContext, InfrastructureRequest } from "../../src/infra/manifest.ts";
+import type { DataPlaneContext, InfrastructureRequest } from "../../src/infra/objects/manifest.ts";
 
 const gateway: Gateway = {
   apiVersion: "gateway.networking.k8s.io/v1",

@@ -5,8 +5,8 @@ import { controllerCommand } from "../../src/cli/commands/controller.ts";
 import { desiredManifests } from "../../src/infra/desired.ts";
 import { PLURAL_OF_KIND } from "../../src/kubernetes/kinds.ts";
 import { chartDigest } from "../../tools/chart-digest.ts";
+import { CHART, installManifests, manifestOf, parseManifests, readText } from "../../tools/cluster/chart.ts";
 import { fullGateway } from "./full-gateway.ts";
-import { CHART, installManifests, manifestOf, parseManifests, readText } from "./manifests.ts";
 import { expandRights, RIGHTS, rightsOfRules, rightText } from "./rights.ts";
 
 const manifests = installManifests();

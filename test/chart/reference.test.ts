@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import type { GatewayParametersSpec } from "../../src/api/gateway-parameters.ts";
-import { CRD_FILE, parseManifests, readText } from "./manifests.ts";
+import { CRD_FILE, parseManifests, readText } from "../../tools/cluster/chart.ts";
 
 interface Schema {
   readonly type?: string | readonly string[];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { COMMANDS } from "../../src/cli/commands.ts";
-import { readText } from "../chart/manifests.ts";
+import { readText } from "../../tools/cluster/chart.ts";
 
 const LINES = readText("docs/guides/kubectl-mergeway.md")
   .split("\n")

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ClusterInfrastructure } from "../../src/controller/cluster-infrastructure.ts";
-import type { Manifest } from "../../src/infra/manifest.ts";
+import type { Manifest } from "../../src/infra/objects/manifest.ts";
 import type { KubernetesClient } from "../../src/kubernetes/client.ts";
 
 interface Sent {

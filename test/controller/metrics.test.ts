@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { CONTROLLER_METRICS } from "../../src/controller/metric-table.ts";
 import { ControllerMetrics } from "../../src/controller/metrics.ts";
 import { RefusalLog } from "../../src/controller/refusal-log.ts";
-import type { ReplicaLag } from "../../src/dataplanes/remote/replica.ts";
+import type { ReplicaLag } from "../../src/dataplanes/remote/publisher/replica.ts";
 
 /** `name{labels} value` of one metric, without comments. */
 async function samples(metrics: ControllerMetrics, name: string): Promise<readonly string[]> {
@@ -11,8 +11,8 @@ async function samples(metrics: ControllerMetrics, name: string): Promise<readon
 }
 
 function reading(metrics: ControllerMetrics, lags: () => readonly ReplicaLag[] = () => []): void {
-  const standings = new Map([["infra/shared", { replicas: 2, lagging: ["b"] }]]);
-  metrics.read({ backlog: () => 7, lags, standings: () => standings, eventsDropped: () => 3 });
+  const confirmed = new Map([["infra/shared", { replicas: 2, lagging: ["b"] }]]);
+  metrics.read({ backlog: () => 7, lags, confirmed: () => confirmed, eventsDropped: () => 3 });
 }
 
 describe("metrics of the controller", () => {

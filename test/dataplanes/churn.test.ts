@@ -7,13 +7,13 @@ import { afterEach, expect, test } from "vitest";
 import { readAuthorities, readKeyPair } from "../../src/certificates/read.ts";
 import { createEmbeddedDataPlane } from "../../src/dataplanes/embedded/embedded-data-plane.ts";
 import { Engine } from "../../src/engine/engine.ts";
-import { DEFAULT_CONTROLLER, DEFAULT_PORT_RANGE } from "../../src/engine/settings.ts";
-import { authority, issue } from "./certificates.ts";
+import { DEFAULT_CONTROLLER, DEFAULT_PORT_RANGE } from "../../src/engine/foundation/settings.ts";
 import { download, grpcCall, http2Answer, type LongStream, webSocket } from "./churn/long-streams.ts";
 import { arrival, type Change, departure, gateway, hostOf, type Tenant } from "./churn/tenants.ts";
-import { ask, Backends } from "./http-peers.ts";
-import { lastingPort } from "./lasting-port.ts";
-import { type CreateDataPlane, PlaneUnderTest } from "./plane-under-test.ts";
+import { authority, issue } from "./support/certificates.ts";
+import { ask, Backends } from "./support/http-peers.ts";
+import { lastingPort } from "./support/lasting-port.ts";
+import { type CreateDataPlane, PlaneUnderTest } from "./support/plane-under-test.ts";
 
 const CHANGES = 1_000;
 const SECONDS = Number(process.env["CHURN_SECONDS"] ?? 0);

@@ -13,7 +13,7 @@ import { admit } from "../../src/api/admission/admit.ts";
 import { keyOf } from "../../src/api/key.ts";
 import type { Resource } from "../../src/api/resource.ts";
 import { createEmbeddedDataPlane } from "../../src/dataplanes/embedded/embedded-data-plane.ts";
-import type { Explanation } from "../../src/matching/explanation.ts";
+import type { Explanation } from "../../src/matching/explain/explanation.ts";
 import { startBackends } from "./differential/backends.ts";
 import type { Outcome } from "./differential/client.ts";
 import { configuration, type Manifest } from "./differential/configurations.ts";
@@ -21,8 +21,8 @@ import { Contender, type Entry, type Resources } from "./differential/contender.
 import { expectedOutcomes, fits, ownAnswer, withHostAsWritten } from "./differential/expectation.ts";
 import { foundation, makeKeys } from "./differential/foundation.ts";
 import { aimed, type WireRequest, wireRequest } from "./differential/requests.ts";
-import { createEnvoy } from "./envoy-plane.ts";
-import { Backends } from "./http-peers.ts";
+import { createEnvoy } from "./support/envoy-plane.ts";
+import { Backends } from "./support/http-peers.ts";
 
 const WANTED = process.env["DIFFERENTIAL"];
 const SEED = Number(process.env["DIFFERENTIAL_SEED"] ?? Math.floor(Math.random() * 2 ** 31));

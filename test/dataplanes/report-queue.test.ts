@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
-import type { ItemReport } from "../../src/dataplanes/dataplane.ts";
 import { ReportQueue, reportFor } from "../../src/dataplanes/report-queue.ts";
+import type { ItemReport } from "../../src/plan/item-report.ts";
 
 let fates: Map<string, string | undefined>;
 let told: (readonly ItemReport[])[];

@@ -5,9 +5,9 @@
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { knownKinds } from "../../src/api/admission/kinds.ts";
-import { CRD_FILE } from "../chart/manifests.ts";
+import { Bed, ok } from "../../tools/cluster/bed.ts";
+import { CRD_FILE } from "../../tools/cluster/chart.ts";
 import type { Comparison } from "./admission/compare.ts";
-import { Bed, ok } from "./bed.ts";
 
 const DOCUMENTS = 4000;
 

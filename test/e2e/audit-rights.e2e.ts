@@ -3,14 +3,14 @@
  * that is not in the table (test/chart/rights.ts). What is not used here has no reason to be there. Needs `npm run build`.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { CHART, ROOT, readText } from "../chart/manifests.ts";
-import { loadImage } from "../cluster/cluster.ts";
-import { auditLogOf } from "../cluster/components.ts";
-import { productImage } from "../cluster/product-image.ts";
-import { selfSigned } from "../dataplanes/certificates.ts";
-import { rightsUsed } from "./audit-rights.ts";
-import { Bed, ok } from "./bed.ts";
-import { type ApiUser, adminToken, Insider } from "./insider.ts";
+import { rightsUsed } from "../../tools/cluster/audit-rights.ts";
+import { Bed, ok } from "../../tools/cluster/bed.ts";
+import { CHART, ROOT, readText } from "../../tools/cluster/chart.ts";
+import { loadImage } from "../../tools/cluster/cluster.ts";
+import { auditLogOf } from "../../tools/cluster/components.ts";
+import { productImage } from "../../tools/images/product-image.ts";
+import { selfSigned } from "../dataplanes/support/certificates.ts";
+import { type ApiUser, adminToken, Insider } from "./support/in-cluster-client.ts";
 
 const NAMESPACE = "everything";
 const GROUP = "gateway.networking.k8s.io";

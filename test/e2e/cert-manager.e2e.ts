@@ -9,18 +9,18 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseManifests, readText } from "../chart/manifests.ts";
-import { build, builtFile } from "../cluster/build.ts";
-import { insideEnvironment, loadImage } from "../cluster/cluster.ts";
-import { loadSuiteImages } from "../cluster/conformance.ts";
-import { inside } from "../cluster/namespace.ts";
-import { versions } from "../cluster/versions.ts";
-import { Bed, type Outcome, ok } from "./bed.ts";
-import { installMergeway } from "./installation.ts";
-import { eventually } from "./served-cluster.ts";
+import { Bed, type Outcome, ok } from "../../tools/cluster/bed.ts";
+import { parseManifests, readText } from "../../tools/cluster/chart.ts";
+import { insideEnvironment, loadImage } from "../../tools/cluster/cluster.ts";
+import { loadSuiteImages } from "../../tools/cluster/conformance.ts";
+import { inside } from "../../tools/cluster/namespace.ts";
+import { build, builtFile } from "../../tools/programs/build.ts";
+import { versions } from "../../tools/programs/versions.ts";
+import { installMergeway } from "./support/installation.ts";
+import { eventually } from "./support/served-cluster.ts";
 
 const GUIDE = readText("docs/guides/cert-manager.md");
-const CONNECTION = fileURLToPath(new URL("cert-manager-connection.ts", import.meta.url));
+const CONNECTION = fileURLToPath(new URL("cert-manager/connection.ts", import.meta.url));
 /** Each has a Gateway of its name, and a team of its own. */
 const PLANES = ["embedded", "envoy"] as const;
 type Plane = (typeof PLANES)[number];
@@ -36,7 +36,7 @@ beforeAll(async () => {
   bed = await Bed.up("e2e-cert-manager");
   await Promise.all([installMergeway(bed), loadSuiteImages(bed.cluster), loadImages()]);
   await ok(bed.kubectl(["apply", "--server-side", "-f", builtFile("cert-manager", "crds")]));
-  await apply(readText("test/e2e/cert-manager-controllers.yaml"), await rightsOfTheRelease());
+  await apply(readText("test/e2e/cert-manager/controllers.yaml"), await rightsOfTheRelease());
   await apply(...PLANES.map((plane) => forPlane("team", plane)));
   for (const plane of PLANES) {
     await rolledOut("deployment/echo", `team-${plane}`);
@@ -257,14 +257,13 @@ describe("cert-manager's own controllers, started by a main of ours, without its
       expect(await lines.next()).toMatchObject({ value: "busy" });
 
       await renew("shop", team);
+      // cert-manager may issue twice for one renewal: what is served is compared with what the Secret has now.
       const after = await eventually(async () => {
         const now = await certificateOf("shop", team);
         expect(now.serialNumber).not.toBe(before.serialNumber);
+        expect(await servedSerial(plane, "shop.example.com")).toBe(now.serialNumber);
         return now;
       });
-      await eventually(async () =>
-        expect(await servedSerial(plane, "shop.example.com")).toBe(after.serialNumber),
-      );
       child.stdin.end();
 
       const { h1, h2, fresh } = JSON.parse((await lines.next()).value ?? "") as Readonly<
@@ -275,7 +274,9 @@ describe("cert-manager's own controllers, started by a main of ours, without its
         expect(kept.answers).toBeGreaterThan(10);
       }
       expect(h1.connections).toBe(1);
-      expect(fresh).toMatchObject({ serials: [before.serialNumber, after.serialNumber], failures: [] });
+      expect(fresh.failures).toEqual([]);
+      expect(fresh.serials[0]).toBe(before.serialNumber);
+      expect(fresh.serials).toContain(after.serialNumber);
       expect(after.publicKey.equals(before.publicKey)).toBe(false);
       expect(await podsOfMergeway()).toBe(untouched);
     },
@@ -321,7 +322,7 @@ describe("cert-manager's own controllers, started by a main of ours, without its
 
   describe("HTTP-01", () => {
     beforeAll(async () => {
-      await apply(readText("test/e2e/cert-manager-acme.yaml"));
+      await apply(readText("test/e2e/cert-manager/acme.yaml"));
       const authority = await secretValue("ca", "tls.crt", "cert-manager");
       const server = "https://pebble.pebble.svc.cluster.local:14000/dir";
       const [issuer] = parseManifests(fromGuide("gatewayHTTPRoute"));

@@ -3,8 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { GatewayParametersSpec } from "../../src/api/gateway-parameters.ts";
 import { desiredManifests } from "../../src/infra/desired.ts";
-import { renderInstall } from "../../tools/render-install.ts";
-import { fullGateway } from "../chart/full-gateway.ts";
+import { Bed, localHelm, ok } from "../../tools/cluster/bed.ts";
 import {
   CHART,
   CRD_FILE,
@@ -13,8 +12,9 @@ import {
   parseManifests,
   type RenderedManifest,
   readText,
-} from "../chart/manifests.ts";
-import { Bed, localHelm, ok } from "./bed.ts";
+} from "../../tools/cluster/chart.ts";
+import { renderInstall } from "../../tools/render-install.ts";
+import { fullGateway } from "../chart/full-gateway.ts";
 
 const NAMESPACE = "mergeway-system";
 

@@ -5,10 +5,10 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withChildGateways } from "../../src/api/admission/child-gateways.ts";
-import type { Schema } from "../../src/api/admission/schema.ts";
-import { parseManifests } from "../chart/manifests.ts";
-import { builtFile } from "../cluster/build.ts";
-import { ok } from "./bed.ts";
+import type { Schema } from "../../src/api/admission/schema/schema.ts";
+import { ok } from "../../tools/cluster/bed.ts";
+import { parseManifests } from "../../tools/cluster/chart.ts";
+import { builtFile } from "../../tools/programs/build.ts";
 import {
   ACCEPTED,
   ALL_WELL,
@@ -24,7 +24,7 @@ import {
   ServedCluster,
   type Stored,
   said,
-} from "./served-cluster.ts";
+} from "./support/served-cluster.ts";
 
 const PARENT: Place = { namespace: "infra", name: "parent" };
 const CHILD: Place = { namespace: "infra", name: "child" };

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { builtFolder } from "../cluster/build.ts";
-import { Bed, type Outcome, ok } from "./bed.ts";
+import { Bed, type Outcome, ok } from "../../tools/cluster/bed.ts";
+import { builtFolder } from "../../tools/programs/build.ts";
 
 const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 

@@ -5,8 +5,8 @@
  * Every set must say that it is programmed nevertheless, without another leader and with one.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ok } from "./bed.ts";
-import { Controllers } from "./controllers.ts";
+import { ok } from "../../tools/cluster/bed.ts";
+import { Controllers } from "./support/controllers.ts";
 import {
   eventually,
   gateway,
@@ -16,7 +16,7 @@ import {
   ServedCluster,
   type Stored,
   said,
-} from "./served-cluster.ts";
+} from "./support/served-cluster.ts";
 
 const SHARED: Place = { namespace: "infra", name: "shared" };
 const SETS = 250;

@@ -7,12 +7,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { parseManifests, readText } from "../chart/manifests.ts";
-import { build, builtFile } from "../cluster/build.ts";
-import { nextSecond } from "../patience.ts";
-import { Bed, ok } from "./bed.ts";
-import { installMergeway } from "./installation.ts";
-import { eventually } from "./served-cluster.ts";
+import { Bed, ok } from "../../tools/cluster/bed.ts";
+import { parseManifests, readText } from "../../tools/cluster/chart.ts";
+import { build, builtFile } from "../../tools/programs/build.ts";
+import { nextSecond } from "../support/eventually.ts";
+import { installMergeway } from "./support/installation.ts";
+import { eventually } from "./support/served-cluster.ts";
 
 const GUIDE = readText("docs/guides/external-dns.md");
 const TUNNEL = "3c0ffee0-0000-4000-8000-000000000001.cfargotunnel.com";
@@ -29,11 +29,11 @@ beforeAll(async () => {
   await installMergeway(bed);
   await ok(bed.kubectl(["apply", "-f", "-"], yamlBlock("kind: ClusterRole\n")));
   await credentials();
-  await ok(bed.kubectl(["apply", "-f", "-"], readText("test/e2e/external-dns.yaml")));
+  await ok(bed.kubectl(["apply", "-f", "-"], readText("test/e2e/external-dns/manifests.yaml")));
   await nameTheService();
   await settled("team-a", "web", "annotated", "gateway-target", "both-targets", "tunnelled");
   await nextSecond();
-  await ok(bed.kubectl(["apply", "-f", "-"], readText("test/e2e/external-dns-later.yaml")));
+  await ok(bed.kubectl(["apply", "-f", "-"], readText("test/e2e/external-dns/later.yaml")));
   await settled("team-b", "late");
   await Promise.all(["gateways", "team-a", "team-b", "stranger"].map(routesAreSeen));
   await ok(

@@ -4,13 +4,13 @@
  */
 import { spawn } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { CHART, ROOT, readText } from "../chart/manifests.ts";
-import { loadImage } from "../cluster/cluster.ts";
-import { loadSuiteImages } from "../cluster/conformance.ts";
-import { productImage } from "../cluster/product-image.ts";
-import { Bed, ok } from "./bed.ts";
-import { ECHO_BACKEND } from "./echo-backend.ts";
-import { type Load, startLoad } from "./running-load.ts";
+import { Bed, ok } from "../../tools/cluster/bed.ts";
+import { CHART, ROOT, readText } from "../../tools/cluster/chart.ts";
+import { loadImage } from "../../tools/cluster/cluster.ts";
+import { loadSuiteImages } from "../../tools/cluster/conformance.ts";
+import { productImage } from "../../tools/images/product-image.ts";
+import { ECHO_BACKEND } from "./support/echo-backend.ts";
+import { type Load, startLoad } from "./support/running-load.ts";
 
 const rows: string[] = [];
 let bed: Bed;
@@ -269,7 +269,7 @@ async function ready(): Promise<void> {
 async function component(verb: string, name: string): Promise<void> {
   const child = spawn(
     process.execPath,
-    [`${ROOT}/test/cluster/main.ts`, verb, "--name", "e2e-faults", name],
+    [`${ROOT}/tools/cluster/main.ts`, verb, "--name", "e2e-faults", name],
     {
       stdio: ["ignore", "ignore", "inherit"],
     },

@@ -3,12 +3,12 @@
  * namespace admits only pods of the Pod Security Standard "restricted". Needs `npm run build`.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { CHART, ROOT, readText } from "../chart/manifests.ts";
-import { hasImage, loadImage } from "../cluster/cluster.ts";
-import { loadSuiteImages } from "../cluster/conformance.ts";
-import { productImage } from "../cluster/product-image.ts";
-import { Bed, ok } from "./bed.ts";
-import { eventually } from "./served-cluster.ts";
+import { Bed, ok } from "../../tools/cluster/bed.ts";
+import { CHART, ROOT, readText } from "../../tools/cluster/chart.ts";
+import { hasImage, loadImage } from "../../tools/cluster/cluster.ts";
+import { loadSuiteImages } from "../../tools/cluster/conformance.ts";
+import { productImage } from "../../tools/images/product-image.ts";
+import { eventually } from "./support/served-cluster.ts";
 
 const OWN = "mergeway-system";
 const ECHO = "registry.k8s.io/gateway-api/conformance/echo-basic:v0.1.0";

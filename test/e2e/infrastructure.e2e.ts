@@ -1,8 +1,8 @@
 /** What is made for Gateways, where others have a hand in it as well: an autoscaler, a Gateway that would be called alike, and pods that do not do what they are told. */
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { containerPid } from "../cluster/cluster.ts";
-import { ok } from "./bed.ts";
+import { ok } from "../../tools/cluster/bed.ts";
+import { containerPid } from "../../tools/cluster/cluster.ts";
 import {
   ACCEPTED,
   CONTROLLER,
@@ -17,7 +17,7 @@ import {
   ServedCluster,
   SYSTEM,
   said,
-} from "./served-cluster.ts";
+} from "./support/served-cluster.ts";
 
 let cluster: ServedCluster;
 

@@ -3,10 +3,10 @@
  * (audit-rights.ts).
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { CHART } from "../chart/manifests.ts";
+import { Bed, ok } from "../../tools/cluster/bed.ts";
+import { CHART } from "../../tools/cluster/chart.ts";
 import { expandRights, type PolicyRule, type RightScope, rightsOfRules, rightText } from "../chart/rights.ts";
-import { Bed, ok } from "./bed.ts";
-import { eventually } from "./served-cluster.ts";
+import { eventually } from "./support/served-cluster.ts";
 
 const OWN = "mergeway-system";
 const ACCOUNT = `system:serviceaccount:${OWN}:mergeway`;

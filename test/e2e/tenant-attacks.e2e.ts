@@ -4,15 +4,15 @@
  * itself allows, and platforms may not want to, the policy of docs/guides/tenants.md refuses. What she tries is in test/e2e/tenants, and happens in this order. Needs `npm run build`.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { auditLogOf } from "../cluster/components.ts";
-import { rightsUsed } from "./audit-rights.ts";
+import { rightsUsed } from "../../tools/cluster/audit-rights.ts";
+import { auditLogOf } from "../../tools/cluster/components.ts";
 import { exhaustingTheController } from "./tenants/exhaustion.ts";
 import { fromAPod } from "./tenants/from-a-pod.ts";
 import { takingHostnames } from "./tenants/hostnames.ts";
 import { oddValues } from "./tenants/odd-values.ts";
 import { policyOfTheGuide, quotaOfTheGuide, readingOthers } from "./tenants/policy.ts";
 import { referringToOthers } from "./tenants/references.ts";
-import { Siege } from "./tenants/siege.ts";
+import { Siege } from "./tenants/sustained-attack.ts";
 import { FRONTS, SYSTEM } from "./tenants/world.ts";
 
 let siege: Siege;

@@ -3,9 +3,9 @@
  * own, or real cloudflared where CLOUDFLARED names one. Everything else is what users get. The tests are in test/e2e/tunnel, and happen in this order. Needs `npm run build`.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { loadImage } from "../cluster/cluster.ts";
-import { ok } from "./bed.ts";
-import { eventually } from "./served-cluster.ts";
+import { ok } from "../../tools/cluster/bed.ts";
+import { loadImage } from "../../tools/cluster/cluster.ts";
+import { eventually } from "./support/served-cluster.ts";
 import { cloudflaredImage } from "./tunnel/cloudflare.ts";
 import { conditionTables } from "./tunnel/conditions.ts";
 import { credentials } from "./tunnel/credentials.ts";

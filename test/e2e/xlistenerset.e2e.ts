@@ -4,10 +4,10 @@
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { applyCrds } from "../cluster/conformance.ts";
-import { selfSigned } from "../dataplanes/certificates.ts";
-import { nextSecond } from "../patience.ts";
-import { ok } from "./bed.ts";
+import { ok } from "../../tools/cluster/bed.ts";
+import { applyCrds } from "../../tools/cluster/conformance.ts";
+import { selfSigned } from "../dataplanes/support/certificates.ts";
+import { nextSecond } from "../support/eventually.ts";
 import {
   ACCEPTED,
   ALL_WELL,
@@ -23,7 +23,7 @@ import {
   said,
   tlsSecret,
   xListenerSet,
-} from "./served-cluster.ts";
+} from "./support/served-cluster.ts";
 
 const X_CRD = "crd/xlistenersets.gateway.networking.x-k8s.io";
 const SHARED: Place = { namespace: "infra", name: "shared" };

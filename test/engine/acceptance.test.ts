@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type Key, keyOf } from "../../src/api/key.ts";
 import type { Resource } from "../../src/api/resource.ts";
 import { Engine } from "../../src/engine/engine.ts";
-import type { OwnerVerdict } from "../../src/engine/verdicts.ts";
+import type { OwnerVerdict } from "../../src/engine/verdicts/verdicts.ts";
 import { TEST_SETTINGS } from "./settings.ts";
 
 const API = "gateway.networking.k8s.io/v1";

@@ -4,7 +4,7 @@ import { admit } from "../../src/api/admission/admit.ts";
 import { keyOf } from "../../src/api/key.ts";
 import type { Resource } from "../../src/api/resource.ts";
 import { Engine } from "../../src/engine/engine.ts";
-import type { OwnerVerdict, RouteVerdict } from "../../src/engine/verdicts.ts";
+import type { OwnerVerdict, RouteVerdict } from "../../src/engine/verdicts/verdicts.ts";
 import { certificateFile } from "./case-file.ts";
 import { TEST_SETTINGS } from "./settings.ts";
 

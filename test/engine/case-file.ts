@@ -3,12 +3,14 @@
  * The header says where the case comes from (`clause`), what it shows (`why`), and whatever is not a resource: settings of the engine, facts, and
  * objects that are deleted in a second step.
  */
+
 import { readFileSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
 import { admit } from "../../src/api/admission/admit.ts";
 import type { Key } from "../../src/api/key.ts";
 import type { Resource } from "../../src/api/resource.ts";
-import type { InfrastructureFact, ItemReport, ReplicaFact } from "../../src/engine/inputs.ts";
+import type { InfrastructureFact, ReplicaFact } from "../../src/engine/foundation/inputs.ts";
+import type { ItemReport } from "../../src/plan/item-report.ts";
 
 export interface CaseHeader {
   readonly case: string;

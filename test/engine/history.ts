@@ -1,12 +1,13 @@
 /** Playing a random history into an engine, with a mirror that knows only the deltas, as a data plane and a status writer do. */
+
 import { stringify } from "yaml";
 import { type Key, keyOf } from "../../src/api/key.ts";
 import type { Resource } from "../../src/api/resource.ts";
 import { Engine, type EngineDelta } from "../../src/engine/engine.ts";
-import type { ItemReport } from "../../src/engine/inputs.ts";
-import type { EngineSettings } from "../../src/engine/settings.ts";
-import type { ObjectVerdict } from "../../src/engine/verdicts.ts";
+import type { EngineSettings } from "../../src/engine/foundation/settings.ts";
+import type { ObjectVerdict } from "../../src/engine/verdicts/verdicts.ts";
 import { PrivateKey } from "../../src/plan/certificate.ts";
+import type { ItemReport } from "../../src/plan/item-report.ts";
 import type { PlanItem } from "../../src/plan/plan.ts";
 import type { Change } from "./random-resources.ts";
 import { TEST_SETTINGS } from "./settings.ts";

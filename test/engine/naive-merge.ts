@@ -1,6 +1,6 @@
 /** The merge as the documents tell it: owner after owner in precedence, each against what is held so far. Slow and plain; the engine must agree. */
-import { isServable } from "../../src/engine/listeners.ts";
-import type { MergedListener } from "../../src/engine/merge.ts";
+import { isServable } from "../../src/engine/listeners/listeners.ts";
+import type { MergedListener } from "../../src/engine/listeners/merge.ts";
 
 export type Outcome = "serves" | "refused" | "HostnameConflict" | "ProtocolConflict";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { HttpRoute, HttpRouteRule, RouteFilter, SessionPersistence } from "../../src/api/routes.ts";
-import type { BackendTarget } from "../../src/engine/backends.ts";
+import type { BackendTarget } from "../../src/engine/references/backends.ts";
 import { compileRules } from "../../src/engine/rules/compile.ts";
 import { Unservable } from "../../src/engine/rules/compiled.ts";
 import { compileFilters } from "../../src/engine/rules/filters.ts";
@@ -15,21 +15,21 @@ describe("text that goes on the wire as it is written", () => {
       unresolved: () => {},
     };
     const result = compileFilters([filter], context);
-    return result instanceof Unservable ? result.finding : result.filters;
+    return result instanceof Unservable ? result.failure : result.filters;
   }
 
   test.each(["a\r\nx-injected: yes", "a\nb", "a\u0000b", "\u007f", "\u560d\u560ax-injected: yes", "grüße"])(
     "a header with %j is refused",
     (value) => {
       const edit = { set: [], add: [{ name: "X-Odd", value }], remove: [] };
-      const finding = {
+      const failure = {
         reason: "UnsupportedValue",
         message: expect.stringContaining(
           "the value of header X-Odd has a character that may not stand there",
         ),
       };
-      expect(compiled({ type: "RequestHeaderModifier", requestHeaderModifier: edit })).toEqual(finding);
-      expect(compiled({ type: "ResponseHeaderModifier", responseHeaderModifier: edit })).toEqual(finding);
+      expect(compiled({ type: "RequestHeaderModifier", requestHeaderModifier: edit })).toEqual(failure);
+      expect(compiled({ type: "ResponseHeaderModifier", responseHeaderModifier: edit })).toEqual(failure);
     },
   );
 
@@ -46,7 +46,7 @@ describe("text that goes on the wire as it is written", () => {
     [{ cookie: { name: "a", path: "/\r\n" } }, "the path of the cookie"],
     [{ header: { name: "a: b" } }, "the name of the session's header"],
   ])("a session by %j is refused", (session, what) => {
-    expect(checkedPersistence(session as SessionPersistence)?.finding.message).toContain(what);
+    expect(checkedPersistence(session as SessionPersistence)?.failure.message).toContain(what);
   });
 
   test("a cookie with a path of signs is not", () => {
@@ -117,10 +117,10 @@ describe("values that Envoy would refuse, and all rules of their hostname with t
       } as unknown as HttpRoute,
       {
         features: new Set(["HTTPRouteRetryCodes", "HTTPRouteRequestMirror", "HTTPRouteCORS"]),
-        resolve: () => ({ finding: { reason: "BackendNotFound", message: "" } }),
+        resolve: () => ({ failure: { reason: "BackendNotFound", message: "" } }),
         idOf: () => "",
       },
-    ).dropped.map(({ finding }) => `${finding.reason}: ${finding.message}`);
+    ).dropped.map(({ failure }) => `${failure.reason}: ${failure.message}`);
   const path = (type: string, value: string): object => ({ matches: [{ path: { type, value } }] });
 
   test.each([

@@ -1,7 +1,7 @@
 /** Invariants of the engine on random histories of creates, edits and deletes of all kinds. HISTORIES=100000 for the long run. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { listenerId } from "../../src/engine/item-ids.ts";
+import { listenerId } from "../../src/engine/foundation/item-ids.ts";
 import { renderStatus } from "../../src/status/render.ts";
 import { Player, tell } from "./history.ts";
 import { naiveAcceptance, naiveMerge, outcomeOf } from "./naive-merge.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type Key, keyOf } from "../../src/api/key.ts";
 import type { Resource } from "../../src/api/resource.ts";
 import { Engine } from "../../src/engine/engine.ts";
-import type { EngineSettings } from "../../src/engine/settings.ts";
+import type { EngineSettings } from "../../src/engine/foundation/settings.ts";
 import { refusedInCluster } from "../../src/kubernetes/special-addresses.ts";
 import { readCase } from "./case-file.ts";
 import { TEST_SETTINGS } from "./settings.ts";

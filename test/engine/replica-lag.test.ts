@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { keyOf } from "../../src/api/key.ts";
 import { Engine } from "../../src/engine/engine.ts";
-import type { ReplicaFact } from "../../src/engine/inputs.ts";
+import type { ReplicaFact } from "../../src/engine/foundation/inputs.ts";
 import { readCase } from "./case-file.ts";
 import { TEST_SETTINGS } from "./settings.ts";
 

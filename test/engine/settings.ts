@@ -1,5 +1,9 @@
 import { readAuthorities, readKeyPair } from "../../src/certificates/read.ts";
-import { DEFAULT_CONTROLLER, DEFAULT_PORT_RANGE, type EngineSettings } from "../../src/engine/settings.ts";
+import {
+  DEFAULT_CONTROLLER,
+  DEFAULT_PORT_RANGE,
+  type EngineSettings,
+} from "../../src/engine/foundation/settings.ts";
 
 const FEATURES: readonly string[] = [
   "HTTPRoute",

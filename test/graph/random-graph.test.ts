@@ -1,7 +1,7 @@
 /** Random graphs of derive, expand, index and union, after every step of a random history, against a recomputation with plain maps. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Input, Source } from "../../src/graph/collection.ts";
+import type { Input, ReadonlyCollection } from "../../src/graph/collection.ts";
 import { Graph } from "../../src/graph/graph.ts";
 import type { Index } from "../../src/graph/index-collection.ts";
 import type { Lookup } from "../../src/graph/lookup.ts";
@@ -62,13 +62,13 @@ function sumOf(entries: readonly Entry[]): number | undefined {
 interface Built {
   readonly graph: Graph;
   readonly inputs: readonly Input<number>[];
-  readonly collections: readonly Source<number>[];
+  readonly collections: readonly ReadonlyCollection<number>[];
 }
 
 function build(specs: readonly Spec[]): Built {
   const graph = new Graph();
   const inputs = Array.from({ length: INPUTS }, (_, i) => graph.input<number>(`input ${i}`));
-  const collections: Source<number>[] = [...inputs];
+  const collections: ReadonlyCollection<number>[] = [...inputs];
   const indexes: Index<number>[] = [];
   const indexLatest = (): void => {
     for (const source of collections.slice(indexes.length)) {
@@ -80,7 +80,7 @@ function build(specs: readonly Spec[]): Built {
     }
   };
   const view = (lookup: Lookup): View => ({
-    get: (collection, key) => lookup.get(collections[collection] as Source<number>, key),
+    get: (collection, key) => lookup.get(collections[collection] as ReadonlyCollection<number>, key),
     first: (collection, at) => lookup.first(indexes[collection] as Index<number>, at),
     count: (collection, at) => lookup.count(indexes[collection] as Index<number>, at),
     all: (collection, at) => [...(lookup.get(indexes[collection] as Index<number>, at) ?? [])],
@@ -88,9 +88,9 @@ function build(specs: readonly Spec[]): Built {
   for (const [i, written] of specs.entries()) {
     indexLatest();
     const spec = within(written, collections.length);
-    const source = collections[spec.source] as Source<number>;
+    const source = collections[spec.source] as ReadonlyCollection<number>;
     const index = indexes[spec.source] as Index<number>;
-    const part = (rest: number): Source<number> =>
+    const part = (rest: number): ReadonlyCollection<number> =>
       graph.derive(`half ${rest} of ${i}`, source, (key, value, lookup) => {
         const result = outputs(spec, key, value, view(lookup))[0]?.[1];
         return result !== undefined && result % 2 === rest ? result : undefined;
@@ -209,8 +209,10 @@ describe("a graph", () => {
   it("refuses a computation that looks ahead", () => {
     const graph = new Graph();
     const input = graph.input<number>("input");
-    const later: { source?: Source<number> } = {};
-    graph.derive("early", input, (key, _value, lookup) => lookup.get(later.source as Source<number>, key));
+    const later: { source?: ReadonlyCollection<number> } = {};
+    graph.derive("early", input, (key, _value, lookup) =>
+      lookup.get(later.source as ReadonlyCollection<number>, key),
+    );
     later.source = graph.derive("late", input, (_key, value) => value);
     input.set("a", 1);
     expect(() => graph.settle()).toThrow("early looks ahead at late");

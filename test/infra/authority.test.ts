@@ -14,7 +14,11 @@ import {
   needsRenewal,
   UnusableAuthority,
 } from "../../src/infra/authority.ts";
-import { authority as foreignAuthority, selfSigned, type TestAuthority } from "../dataplanes/certificates.ts";
+import {
+  authority as foreignAuthority,
+  selfSigned,
+  type TestAuthority,
+} from "../dataplanes/support/certificates.ts";
 
 const DAY = 24 * 60 * 60 * 1000;
 const NAME = "mergeway.gateways.svc";

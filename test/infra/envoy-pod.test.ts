@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { desiredManifests } from "../../src/infra/desired.ts";
-import type { DataPlaneContext, InfrastructureRequest, Manifest } from "../../src/infra/manifest.ts";
+import type { DataPlaneContext, InfrastructureRequest, Manifest } from "../../src/infra/objects/manifest.ts";
 import { fullGateway } from "../chart/full-gateway.ts";
 
 interface Container {

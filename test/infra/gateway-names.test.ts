@@ -5,8 +5,8 @@ import { type Key, keyFor, keyOf } from "../../src/api/key.ts";
 import type { Resource } from "../../src/api/resource.ts";
 import { desiredManifests } from "../../src/infra/desired.ts";
 import { GatewayNames } from "../../src/infra/gateway-names.ts";
-import type { Manifest } from "../../src/infra/manifest.ts";
-import { infrastructureName } from "../../src/infra/names.ts";
+import type { Manifest } from "../../src/infra/objects/manifest.ts";
+import { infrastructureName } from "../../src/infra/objects/names.ts";
 import { fullGateway } from "../chart/full-gateway.ts";
 
 function gateway(name: string, gatewayClassName: string, second = 0): Gateway {

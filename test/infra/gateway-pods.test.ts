@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { EndpointSlice } from "../../src/api/core.ts";
 import { type GatewayPod, GatewayPods } from "../../src/infra/gateway-pods.ts";
-import { bounded } from "../../src/infra/names.ts";
+import { bounded } from "../../src/infra/objects/names.ts";
 
 type Endpoint = NonNullable<EndpointSlice["endpoints"]>[number];
 

@@ -5,7 +5,7 @@ import type { GatewayParameters } from "../../src/api/gateway-parameters.ts";
 import { type Key, keyOf } from "../../src/api/key.ts";
 import type { Resource } from "../../src/api/resource.ts";
 import type { AddressFact } from "../../src/infra/addresses.ts";
-import type { Manifest } from "../../src/infra/manifest.ts";
+import type { Manifest } from "../../src/infra/objects/manifest.ts";
 import {
   type FoundObject,
   type InfrastructureCluster,

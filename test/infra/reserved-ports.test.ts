@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { desiredManifests } from "../../src/infra/desired.ts";
-import { RESERVED_PORTS } from "../../src/infra/names.ts";
+import { RESERVED_PORTS } from "../../src/infra/objects/names.ts";
 import { fullGateway } from "../chart/full-gateway.ts";
 
 test.each(["embedded", "envoy"] as const)(

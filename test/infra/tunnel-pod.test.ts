@@ -6,7 +6,7 @@ import { type Key, keyOf } from "../../src/api/key.ts";
 import type { Resource } from "../../src/api/resource.ts";
 import type { AddressFact } from "../../src/infra/addresses.ts";
 import { desiredManifests } from "../../src/infra/desired.ts";
-import type { DataPlaneContext, Manifest, TunnelCredentials } from "../../src/infra/manifest.ts";
+import type { DataPlaneContext, Manifest, TunnelCredentials } from "../../src/infra/objects/manifest.ts";
 import { InfrastructureReconciler } from "../../src/infra/reconciler.ts";
 
 const GATEWAY: Gateway = {

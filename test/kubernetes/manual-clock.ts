@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { Clock } from "../../src/status/kubernetes/clock.ts";
+import type { Clock } from "../../src/status/scheduling/clock.ts";
 
 interface Timer {
   readonly at: number;

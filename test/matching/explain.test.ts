@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { explainRequest } from "../../src/matching/explain.ts";
-import type { ExplainedRequest, Explanation } from "../../src/matching/explanation.ts";
+import { explainRequest } from "../../src/matching/explain/explain.ts";
+import type { ExplainedRequest, Explanation } from "../../src/matching/explain/explanation.ts";
 import { RequestFacts } from "../../src/matching/request.ts";
 import { matchesRequest } from "../../src/matching/request-match.ts";
 import { PrivateKey } from "../../src/plan/certificate.ts";

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { coversMatch } from "../../src/matching/coverage.ts";
-import { type OverlapReport, overlapsAt } from "../../src/matching/overlap.ts";
+import { coversMatch } from "../../src/matching/overlap/coverage.ts";
+import { type OverlapReport, overlapsAt } from "../../src/matching/overlap/overlap.ts";
+import { overlapsWithin } from "../../src/matching/overlap/shadow.ts";
 import { RequestFacts } from "../../src/matching/request.ts";
 import { matchesRequest } from "../../src/matching/request-match.ts";
-import { overlapsWithin } from "../../src/matching/shadow.ts";
 import type { OwnerRef, PlanItem } from "../../src/plan/plan.ts";
 import type { RequestMatch, Rule, ValueMatch } from "../../src/plan/rule.ts";
 import { exact, host, listener, port, prefix, rule, tableOf } from "./plan-items.ts";

@@ -1,6 +1,6 @@
 /** Logic that loses reports: one that must be found out, and two that must not matter. */
 import { vi } from "vitest";
-import { ReplicaReports } from "../../src/dataplanes/remote/replica-reports.ts";
+import { ReplicaReports } from "../../src/dataplanes/remote/publisher/replica-reports.ts";
 import { SimulatedPlane } from "./simulated-pod.ts";
 import { theWorld } from "./world.ts";
 

@@ -3,9 +3,14 @@
  * take, reset at any moment, dead when nothing has come through for too long. The pod's end opens
  * it again, as ControllerLink does.
  */
-import type { Link, LinkEvents } from "../../src/dataplanes/remote/plan-subscriber.ts";
-import type { ControllerMessage, HelloMessage, PodMessage } from "../../src/dataplanes/remote/protocol.ts";
-import type { Replica } from "../../src/dataplanes/remote/replica.ts";
+
+import type {
+  ControllerMessage,
+  HelloMessage,
+  PodMessage,
+} from "../../src/dataplanes/remote/protocol/protocol.ts";
+import type { Replica } from "../../src/dataplanes/remote/publisher/replica.ts";
+import type { Link, LinkEvents } from "../../src/dataplanes/remote/subscriber/plan-subscriber.ts";
 import { Pipe } from "./pipe.ts";
 import type { SimulatedController } from "./simulated-controller.ts";
 import type { SimulatedProcess, World } from "./world.ts";

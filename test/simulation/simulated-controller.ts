@@ -1,6 +1,6 @@
 /** A controller as a process: the assembled one, over a simulated way to the API server. */
 import { assembleController, type Controller } from "../../src/controller/assemble-controller.ts";
-import type { PlanPublisher } from "../../src/dataplanes/remote/plan-publisher.ts";
+import type { PlanPublisher } from "../../src/dataplanes/remote/publisher/plan-publisher.ts";
 import type { PlanItem } from "../../src/plan/plan.ts";
 import { type ApiWeather, SimulatedClient } from "./api-client.ts";
 import type { ApiServer } from "./api-server.ts";

@@ -1,9 +1,11 @@
 /** A data plane pod as a process: the real subscriber around a data plane that takes its time. */
-import type { DataPlane, ItemReport } from "../../src/dataplanes/dataplane.ts";
-import { PlanDigest } from "../../src/dataplanes/remote/plan-digest.ts";
-import { type Journal, PlanSubscriber } from "../../src/dataplanes/remote/plan-subscriber.ts";
-import { digestOf, encodeItem } from "../../src/dataplanes/remote/protocol.ts";
+
+import type { DataPlane } from "../../src/dataplanes/dataplane.ts";
+import { PlanDigest } from "../../src/dataplanes/remote/protocol/plan-digest.ts";
+import { digestOf, encodeItem } from "../../src/dataplanes/remote/protocol/protocol.ts";
+import { type Journal, PlanSubscriber } from "../../src/dataplanes/remote/subscriber/plan-subscriber.ts";
 import { ReportQueue, reportFor } from "../../src/dataplanes/report-queue.ts";
+import type { ItemReport } from "../../src/plan/item-report.ts";
 import type { PlanDelta, PlanItem } from "../../src/plan/plan.ts";
 import { SimulatedLink, type StreamWeather } from "./plan-stream.ts";
 import type { SimulatedController } from "./simulated-controller.ts";

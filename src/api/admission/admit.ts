@@ -1,13 +1,13 @@
 import type { Resource } from "../resource.ts";
 import { withChildGateways } from "./child-gateways.ts";
-import { compile, isObject } from "./compile.ts";
-import { type FieldError, show } from "./field-error.ts";
 import { isForeign } from "./foreign-kinds.ts";
 import { type Channel, type KnownKind, type KnownVersion, knownKinds } from "./kinds.ts";
 import { admitMetadata } from "./metadata.ts";
-import { Pass } from "./pass.ts";
-import type { Check } from "./scalars.ts";
-import type { Schema } from "./schema.ts";
+import { compile, isObject } from "./schema/compile.ts";
+import { type FieldError, show } from "./schema/field-error.ts";
+import { Pass } from "./schema/pass.ts";
+import type { Check } from "./schema/scalars.ts";
+import type { Schema } from "./schema/schema.ts";
 
 /**
  * Reads one object as an API server would on create: schema, defaults, unknown fields, list keys, CEL rules,

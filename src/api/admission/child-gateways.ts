@@ -1,4 +1,4 @@
-import type { Schema } from "./schema.ts";
+import type { Schema } from "./schema/schema.ts";
 
 /**
  * The two Gateway fields of the provisional GEP-1713 that no released CRD has: `infrastructure.attachTo` and

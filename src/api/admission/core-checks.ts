@@ -1,10 +1,10 @@
 import { Buffer } from "node:buffer";
-import { isObject } from "./compile.ts";
-import { type FieldPath, show } from "./field-error.ts";
-import { isIpv4, isIpv6 } from "./formats.ts";
 import { checkLabels } from "./metadata.ts";
-import { isConfigKey, isDnsLabel, isDnsSubdomain, isPortName, isQualifiedName } from "./names.ts";
-import type { Pass } from "./pass.ts";
+import { isObject } from "./schema/compile.ts";
+import { type FieldPath, show } from "./schema/field-error.ts";
+import { isIpv4, isIpv6 } from "./schema/formats.ts";
+import { isConfigKey, isDnsLabel, isDnsSubdomain, isPortName, isQualifiedName } from "./schema/names.ts";
+import type { Pass } from "./schema/pass.ts";
 
 /** What the API server checks and fills in for its own kinds beyond a schema. Given and returning valid shapes. */
 export type Finish = (

@@ -1,4 +1,4 @@
-import type { Schema } from "./schema.ts";
+import type { Schema } from "./schema/schema.ts";
 
 /**
  * The fields of Kubernetes' own kinds that Mergeway reads. Every object keeps its other fields as they are:

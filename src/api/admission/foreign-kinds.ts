@@ -1,6 +1,6 @@
 import { EXPERIMENTAL_GROUP, GATEWAY_GROUP, MERGEWAY_GROUP } from "../resource.ts";
 import type { KnownKind } from "./kinds.ts";
-import { nearest, type Pass } from "./pass.ts";
+import { nearest, type Pass } from "./schema/pass.ts";
 
 /** Kinds of the Gateway API that Mergeway has no use for; they may lie in the same folder. */
 const UNUSED = new Set(["XBackend", "XBackendTrafficPolicy", "XMesh", "XTelemetryPolicy"]);

@@ -31,7 +31,7 @@ import {
   finishService,
 } from "./core-checks.ts";
 import { CONFIG_MAP, ENDPOINT_SLICE, NAMESPACE, SECRET, SERVICE } from "./core-schemas.ts";
-import type { KindDefinition, Schema } from "./schema.ts";
+import type { KindDefinition, Schema } from "./schema/schema.ts";
 
 /** The channel of the Gateway API whose schemas apply; the experimental one has every field of the standard one. */
 export type Channel = "standard" | "experimental";

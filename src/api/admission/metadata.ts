@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
-import { compile, isObject } from "./compile.ts";
-import { type FieldPath, show } from "./field-error.ts";
-import { isDnsLabel, isDnsSubdomain, isLabelValue, isQualifiedName } from "./names.ts";
-import type { Pass } from "./pass.ts";
-import type { Schema } from "./schema.ts";
+import { compile, isObject } from "./schema/compile.ts";
+import { type FieldPath, show } from "./schema/field-error.ts";
+import { isDnsLabel, isDnsSubdomain, isLabelValue, isQualifiedName } from "./schema/names.ts";
+import type { Pass } from "./schema/pass.ts";
+import type { Schema } from "./schema/schema.ts";
 
 const STRING: Schema = { type: "string" };
 /** Go reads null in a map of texts as an empty one. */

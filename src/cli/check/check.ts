@@ -1,7 +1,7 @@
-import { type FieldPath, formatPath } from "../../api/admission/field-error.ts";
+import { type FieldPath, formatPath } from "../../api/admission/schema/field-error.ts";
 import type { Key } from "../../api/key.ts";
-import { overlapsAt } from "../../matching/overlap.ts";
-import type { DocumentError } from "../../sources/files/document-error.ts";
+import { overlapsAt } from "../../matching/overlap/overlap.ts";
+import type { DocumentError } from "../../sources/files/yaml/document-error.ts";
 import { buildState } from "../../view/build-state.ts";
 import { describe, refOf } from "../../view/merged-state.ts";
 import type { Workspace } from "../workspace.ts";

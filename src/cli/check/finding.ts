@@ -1,6 +1,6 @@
-import type { FieldPath } from "../../api/admission/field-error.ts";
+import type { FieldPath } from "../../api/admission/schema/field-error.ts";
 import type { Key } from "../../api/key.ts";
-import type { OverlapReport } from "../../matching/overlap.ts";
+import type { OverlapReport } from "../../matching/overlap/overlap.ts";
 import type { MergedState } from "../../view/merged-state.ts";
 import type { Workspace } from "../workspace.ts";
 

@@ -1,4 +1,4 @@
-import type { FieldPath } from "../../api/admission/field-error.ts";
+import type { FieldPath } from "../../api/admission/schema/field-error.ts";
 import { type Key, keyFor } from "../../api/key.ts";
 import type { Kind, Resource } from "../../api/resource.ts";
 import type { ListenerView, MergedState, ObjectRef, OwnerView } from "../../view/merged-state.ts";

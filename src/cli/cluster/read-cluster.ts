@@ -1,10 +1,10 @@
 /** Everything that Mergeway reads of a cluster, once, with the rights of whoever asks. */
 import type { Key } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
-import { DEFAULT_CONTROLLER } from "../../engine/settings.ts";
+import { DEFAULT_CONTROLLER } from "../../engine/foundation/settings.ts";
 import { ApiError } from "../../kubernetes/api-error.ts";
 import { createKubernetesClient, type KubernetesClient } from "../../kubernetes/client.ts";
-import type { DocumentError } from "../../sources/files/document-error.ts";
+import type { DocumentError } from "../../sources/files/yaml/document-error.ts";
 import { KubernetesSource } from "../../sources/kubernetes/source.ts";
 import { CannotRun } from "../command.ts";
 import type { ClusterFlags } from "./cluster-flags.ts";

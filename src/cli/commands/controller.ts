@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { DEFAULT_CONTROLLER } from "../../engine/settings.ts";
+import { DEFAULT_CONTROLLER } from "../../engine/foundation/settings.ts";
 import { CannotRun, type Command, defineCommand } from "../command.ts";
 import { createLogger } from "../run/logger.ts";
 

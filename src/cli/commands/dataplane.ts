@@ -1,4 +1,4 @@
-import type { PodPlane } from "../../controller/pods/pod-plane.ts";
+import type { PodPlane } from "../../agent/pod-plane.ts";
 import type { RequestRecord } from "../../dataplanes/request-record.ts";
 import { CannotRun, type Command, defineCommand, type Host } from "../command.ts";
 import { openAccessLog } from "../run/access-log.ts";
@@ -20,7 +20,7 @@ export const dataplaneCommand: Command = defineCommand({
     const logger = createLogger("json", host.err, host.now);
     const log: PodLog = (level, message) => logger[level](message);
     const { plane, close } = await makePlane(host, log);
-    const { runDataPlanePod } = await import("../../controller/run-dataplane.ts");
+    const { runDataPlanePod } = await import("../../agent/run-agent.ts");
     await runDataPlanePod(
       {
         controller: required(host, "MERGEWAY_CONTROLLER"),
@@ -54,7 +54,7 @@ async function makePlane(host: Host, log: PodLog): Promise<MadePlane> {
   const drainSeconds = Number(host.env["MERGEWAY_DRAIN_SECONDS"] ?? 30);
   const hasAccessLog = host.env["MERGEWAY_ACCESS_LOG"] === "true";
   if (which === "envoy") {
-    const { envoyPodPlane } = await import("../../controller/pods/envoy-plane.ts");
+    const { envoyPodPlane } = await import("../../agent/envoy-plane.ts");
     const plane = envoyPodPlane({
       gateway: required(host, "MERGEWAY_GATEWAY"),
       pod: podName(host),
@@ -84,7 +84,7 @@ async function makePlane(host: Host, log: PodLog): Promise<MadePlane> {
       : { onRequestEnd: (record: RequestRecord): void => accessLog.write(record) }),
   };
   if (which === "tunnel") {
-    const { tunnelPodPlane } = await import("../../controller/pods/tunnel-plane.ts");
+    const { tunnelPodPlane } = await import("../../agent/tunnel-plane.ts");
     const plane = await tunnelPodPlane({
       ...options,
       port: Number(required(host, "MERGEWAY_TUNNEL_PORT")),
@@ -93,7 +93,7 @@ async function makePlane(host: Host, log: PodLog): Promise<MadePlane> {
     });
     return { plane, close };
   }
-  const { embeddedPodPlane } = await import("../../controller/pods/embedded-plane.ts");
+  const { embeddedPodPlane } = await import("../../agent/embedded-plane.ts");
   return { plane: embeddedPodPlane(options), close };
 }
 

@@ -1,4 +1,4 @@
-import type { BackendShare, ListenerRef } from "../../matching/explanation.ts";
+import type { BackendShare, ListenerRef } from "../../matching/explain/explanation.ts";
 import type { RuleOrigin } from "../../plan/rule.ts";
 import type { FullExplanation } from "../../view/explain/explain.ts";
 import type { EliminatedCandidate } from "../../view/explain/refused-candidates.ts";

@@ -1,5 +1,5 @@
-import type { DocumentError } from "../../sources/files/document-error.ts";
 import type { Settled } from "../../sources/files/folder-state.ts";
+import type { DocumentError } from "../../sources/files/yaml/document-error.ts";
 import type { Logger } from "./logger.ts";
 
 const MAX_LINES = 20;

@@ -1,6 +1,6 @@
 /** Tells of Gateways whose data plane has not taken what it was given for too long: of an Envoy that hangs, nothing else would. */
 import type { DataPlane } from "../../dataplanes/dataplane.ts";
-import { LAG_LIMITS } from "../../dataplanes/remote/confirmations.ts";
+import { LAG_LIMITS } from "../../dataplanes/remote/publisher/confirmations.ts";
 
 export interface LagWatchOptions {
   readonly dataPlane: DataPlane;

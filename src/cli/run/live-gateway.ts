@@ -2,17 +2,19 @@
  * The flow of the standalone mode: source → engine → data plane, and the data plane's reports back into the engine. Everything that shows or
  * writes the state follows `onStep`.
  */
+
 import type { Key } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
-import type { DataPlane, ItemReport } from "../../dataplanes/dataplane.ts";
+import type { DataPlane } from "../../dataplanes/dataplane.ts";
 import { Engine, type EngineDelta } from "../../engine/engine.ts";
-import type { InfrastructureFact } from "../../engine/inputs.ts";
-import { gatewayOfItem } from "../../engine/item-ids.ts";
-import type { EngineSettings } from "../../engine/settings.ts";
-import type { ObjectVerdict } from "../../engine/verdicts.ts";
+import type { InfrastructureFact } from "../../engine/foundation/inputs.ts";
+import { gatewayOfItem } from "../../engine/foundation/item-ids.ts";
+import type { EngineSettings } from "../../engine/foundation/settings.ts";
+import type { ObjectVerdict } from "../../engine/verdicts/verdicts.ts";
 import { RoutingTable } from "../../matching/routing-table.ts";
+import type { ItemReport } from "../../plan/item-report.ts";
 import type { PlanDelta, PlanItem } from "../../plan/plan.ts";
-import type { Change } from "../../sources/source.ts";
+import type { ResourceChange } from "../../sources/source.ts";
 import { buildState } from "../../view/build-state.ts";
 import type { MergedState } from "../../view/merged-state.ts";
 import { ChangeTracker, type StateChange } from "../../view/state-changes.ts";
@@ -89,7 +91,7 @@ export class LiveGateway {
   }
 
   /** What the source brings. */
-  take(brought: readonly Change[]): void {
+  take(brought: readonly ResourceChange[]): void {
     const changes = brought.map((change) => this.#withPorts(change));
     for (const { key, resource } of changes) {
       if (resource === undefined) this.resources.delete(key);
@@ -114,7 +116,7 @@ export class LiveGateway {
   }
 
   /** The status is the memory of assigned ports; files have none, so it is kept here. */
-  #withPorts({ key, resource }: Change): Change {
+  #withPorts({ key, resource }: ResourceChange): ResourceChange {
     if (resource?.kind !== "XListenerSet" || resource.status?.listeners !== undefined)
       return { key, resource };
     const status = (portsOf(this.engine.verdict(key)) ?? this.#earlier(key)) as typeof resource.status;
@@ -153,7 +155,7 @@ export class LiveGateway {
     );
   }
 
-  #infrastructure(changes: readonly Change[]): EngineDelta {
+  #infrastructure(changes: readonly ResourceChange[]): EngineDelta {
     const facts = changes
       .filter(({ key }) => key.startsWith("Gateway/"))
       .map(({ key, resource }) => [key, resource && this.#infrastructureOf(key)] as const);

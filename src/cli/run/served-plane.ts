@@ -3,7 +3,7 @@ import type { Key } from "../../api/key.ts";
 import type { DataPlane } from "../../dataplanes/dataplane.ts";
 import { createEmbeddedDataPlane } from "../../dataplanes/embedded/embedded-data-plane.ts";
 import type { RequestRecord } from "../../dataplanes/request-record.ts";
-import type { InfrastructureFact } from "../../engine/inputs.ts";
+import type { InfrastructureFact } from "../../engine/foundation/inputs.ts";
 import { reachableAddresses } from "./addresses.ts";
 import type { Logger } from "./logger.ts";
 

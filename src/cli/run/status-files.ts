@@ -5,8 +5,8 @@ import { dirname, join } from "node:path";
 import { parse, stringify } from "yaml";
 import { type Key, partsOf } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
-import { DEFAULT_CONTROLLER } from "../../engine/settings.ts";
-import type { ObjectVerdict } from "../../engine/verdicts.ts";
+import { DEFAULT_CONTROLLER } from "../../engine/foundation/settings.ts";
+import type { ObjectVerdict } from "../../engine/verdicts/verdicts.ts";
 import { renderStatus } from "../../status/render.ts";
 import type { Logger } from "./logger.ts";
 

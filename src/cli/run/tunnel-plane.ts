@@ -1,13 +1,16 @@
 /** The tunnel data plane of the standalone mode: the embedded one on loopback, tunnels that are managed, connectors beside us. */
 import { type Key, keyFor, partsOf } from "../../api/key.ts";
 import { createEmbeddedDataPlane } from "../../dataplanes/embedded/embedded-data-plane.ts";
-import { CloudflareApi } from "../../dataplanes/tunnel/cloudflare-api.ts";
-import { Credential } from "../../dataplanes/tunnel/credential.ts";
-import { ManagedTunnels, type ManagedTunnelsOptions } from "../../dataplanes/tunnel/managed-tunnels.ts";
+import { CloudflareApi } from "../../dataplanes/tunnel/cloudflare/cloudflare-api.ts";
+import { Credential } from "../../dataplanes/tunnel/cloudflare/credential.ts";
+import {
+  ManagedTunnels,
+  type ManagedTunnelsOptions,
+} from "../../dataplanes/tunnel/cloudflare/managed-tunnels.ts";
+import type { TunnelState } from "../../dataplanes/tunnel/cloudflare/tunnel-link.ts";
 import { makeOriginCertificate } from "../../dataplanes/tunnel/origin-certificate.ts";
 import { TunnelDataPlane } from "../../dataplanes/tunnel/tunnel-data-plane.ts";
 import { tunnelFact } from "../../dataplanes/tunnel/tunnel-fact.ts";
-import type { TunnelState } from "../../dataplanes/tunnel/tunnel-link.ts";
 import { CannotRun, type Host } from "../command.ts";
 import type { MakePlane } from "./served-plane.ts";
 

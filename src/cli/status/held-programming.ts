@@ -3,7 +3,7 @@
  * plane, and it tells in the status.
  */
 import type { Condition } from "../../api/metadata.ts";
-import { PROGRAMMED } from "../../engine/owner-verdicts.ts";
+import { PROGRAMMED } from "../../engine/verdicts/owner-verdicts.ts";
 import { type GatewayView, nameOf } from "../../view/merged-state.ts";
 import type { Workspace } from "../workspace.ts";
 

@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import type { Secret } from "../../api/core.ts";
 import { readAuthorities } from "../../certificates/read.ts";
-import { DEFAULT_CONTROLLER } from "../../engine/settings.ts";
+import { DEFAULT_CONTROLLER } from "../../engine/foundation/settings.ts";
 import { renderStatus } from "../../status/render.ts";
 import { buildState } from "../../view/build-state.ts";
 import type { Asked } from "../cluster/cluster-flags.ts";

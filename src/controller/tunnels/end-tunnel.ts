@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Gateway } from "../../api/gateway.ts";
-import { failureOf } from "../../dataplanes/tunnel/api-failure.ts";
-import type { CloudflareApi } from "../../dataplanes/tunnel/cloudflare-api.ts";
+import { failureOf } from "../../dataplanes/tunnel/cloudflare/api-failure.ts";
+import type { CloudflareApi } from "../../dataplanes/tunnel/cloudflare/cloudflare-api.ts";
 import type { TunnelCluster } from "./tunnel-cluster.ts";
 
 export interface TunnelEnd {

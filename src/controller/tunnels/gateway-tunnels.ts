@@ -5,30 +5,30 @@
 import type { Gateway } from "../../api/gateway.ts";
 import { type Key, partsOf } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
-import { CloudflareApi } from "../../dataplanes/tunnel/cloudflare-api.ts";
-import { GrpcUse } from "../../dataplanes/tunnel/grpc-use.ts";
+import { CloudflareApi } from "../../dataplanes/tunnel/cloudflare/cloudflare-api.ts";
 import {
   ManagedTunnel,
   type ManagedTunnelTiming,
   tunnelAddress,
-} from "../../dataplanes/tunnel/managed-tunnel.ts";
-import type { Origin } from "../../dataplanes/tunnel/tunnel-configuration.ts";
-import type { TunnelState } from "../../dataplanes/tunnel/tunnel-link.ts";
+} from "../../dataplanes/tunnel/cloudflare/managed-tunnel.ts";
+import type { Origin } from "../../dataplanes/tunnel/cloudflare/tunnel-configuration.ts";
+import type { TunnelState } from "../../dataplanes/tunnel/cloudflare/tunnel-link.ts";
 import {
   type TunnelProvider,
   tunnelById,
   tunnelByName,
   tunnelByToken,
-} from "../../dataplanes/tunnel/tunnel-provider.ts";
+} from "../../dataplanes/tunnel/cloudflare/tunnel-provider.ts";
+import { GrpcUse } from "../../dataplanes/tunnel/grpc-use.ts";
 import type { AddressFact } from "../../infra/addresses.ts";
-import type { TunnelCredentials } from "../../infra/manifest.ts";
+import type { TunnelCredentials } from "../../infra/objects/manifest.ts";
 import { TUNNEL_PORT } from "../../infra/pods/tunnel-pod.ts";
 import type { TunnelledGateways } from "../../infra/reconciler.ts";
 import type { PlanDelta } from "../../plan/plan.ts";
+import { type ApiWish, broken, digestOf, type TunnelWish, tunnelWish } from "./desired-tunnel.ts";
 import type { TunnelCluster } from "./tunnel-cluster.ts";
 import { TunnelEndings } from "./tunnel-endings.ts";
 import { addressInStatus, tunnelStatus } from "./tunnel-status.ts";
-import { type ApiWish, broken, digestOf, type TunnelWish, tunnelWish } from "./tunnel-wish.ts";
 
 export interface GatewayTunnelsOptions {
   readonly controllerName: string;

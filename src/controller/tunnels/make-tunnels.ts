@@ -1,7 +1,7 @@
 import type { Gateway } from "../../api/gateway.ts";
 import type { Key } from "../../api/key.ts";
 import type { KubernetesClient } from "../../kubernetes/client.ts";
-import type { EventContent, EventRecorder } from "../../status/kubernetes/events.ts";
+import type { EventContent, EventRecorder } from "../../status/events/events.ts";
 import type { ControllerOptions } from "../controller-options.ts";
 import { GatewayTunnels, type GatewayTunnelsOptions } from "./gateway-tunnels.ts";
 import { KubernetesTunnels } from "./tunnel-cluster.ts";

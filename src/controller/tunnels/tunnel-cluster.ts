@@ -1,15 +1,15 @@
 /** What tunnels need written in the cluster: the token for the pods, a finalizer on the Gateway, and the end of pods whose tunnel is to be deleted. */
 import type { Gateway } from "../../api/gateway.ts";
-import { ApiFailure } from "../../dataplanes/tunnel/api-failure.ts";
-import type { Credential } from "../../dataplanes/tunnel/credential.ts";
-import { isMadeFor, nameTaken } from "../../infra/in-the-way.ts";
-import { metadata, type TunnelCredentials } from "../../infra/manifest.ts";
-import { infrastructureName } from "../../infra/names.ts";
+import { ApiFailure } from "../../dataplanes/tunnel/cloudflare/api-failure.ts";
+import type { Credential } from "../../dataplanes/tunnel/cloudflare/credential.ts";
+import { isMadeFor, nameTaken } from "../../infra/name-collisions.ts";
+import { metadata, type TunnelCredentials } from "../../infra/objects/manifest.ts";
+import { infrastructureName } from "../../infra/objects/names.ts";
 import { ApiError, hasStatus } from "../../kubernetes/api-error.ts";
 import { type ApiObject, objectPath } from "../../kubernetes/api-object.ts";
 import { type KubernetesClient, MERGE_PATCH } from "../../kubernetes/client.ts";
 import { ClusterInfrastructure } from "../cluster-infrastructure.ts";
-import { digestOf } from "./tunnel-wish.ts";
+import { digestOf } from "./desired-tunnel.ts";
 
 export const FINALIZER = "mergeway.dev/tunnel";
 

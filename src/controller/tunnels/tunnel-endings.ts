@@ -6,11 +6,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Gateway } from "../../api/gateway.ts";
 import { type Key, partsOf } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
-import type { CloudflareApi } from "../../dataplanes/tunnel/cloudflare-api.ts";
-import { backoffMs } from "../../dataplanes/tunnel/retry.ts";
+import type { CloudflareApi } from "../../dataplanes/tunnel/cloudflare/cloudflare-api.ts";
+import { backoffMs } from "../../dataplanes/tunnel/cloudflare/retry.ts";
+import { type ApiWish, classOf, type Find, type TunnelWish, tunnelOf } from "./desired-tunnel.ts";
 import { endTunnel } from "./end-tunnel.ts";
 import { FINALIZER, type TunnelCluster } from "./tunnel-cluster.ts";
-import { type ApiWish, classOf, type Find, type TunnelWish, tunnelOf } from "./tunnel-wish.ts";
 
 export interface TunnelEndingsOptions {
   readonly controllerName: string;

@@ -1,8 +1,8 @@
 import type { Gateway } from "../../api/gateway.ts";
-import type { TunnelProblem } from "../../dataplanes/tunnel/api-failure.ts";
+import type { TunnelProblem } from "../../dataplanes/tunnel/cloudflare/api-failure.ts";
 import { tunnelFact } from "../../dataplanes/tunnel/tunnel-fact.ts";
 import type { AddressFact } from "../../infra/addresses.ts";
-import { requestedAddresses } from "../../infra/services.ts";
+import { requestedAddresses } from "../../infra/objects/services.ts";
 
 export interface KnownTunnel {
   readonly address: string | undefined;

@@ -1,15 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { RoutingTable } from "../../matching/routing-table.ts";
+import type { ItemReport } from "../../plan/item-report.ts";
 import type { ItemId, PlanDelta } from "../../plan/plan.ts";
-import type { CloseOptions, DataPlane, ItemReport } from "../dataplane.ts";
+import type { CloseOptions, DataPlane } from "../dataplane.ts";
 import { embeddedFeatures } from "./features.ts";
-import { defaultLimits, type EmbeddedOptions } from "./options.ts";
+import { defaultLimits, type EmbeddedOptions } from "./limits/options.ts";
 import type { PortFate } from "./ports/ports.ts";
 import { Reporter } from "./reporter.ts";
-import { ServingThread } from "./serving-thread.ts";
 import { keepRequestsShortLived } from "./short-lived-objects.ts";
-import { WorkerPool } from "./workers/worker-pool.ts";
+import { ServingThread } from "./threads/serving-thread.ts";
+import { WorkerPool } from "./threads/worker-pool.ts";
 
 const DEFAULT_GRACE_MS = 10_000;
 

@@ -7,11 +7,11 @@
  */
 
 import type { RoutingTable } from "../../matching/routing-table.ts";
+import type { ItemReport } from "../../plan/item-report.ts";
 import type { ItemId, ListenerItem, PlanDelta } from "../../plan/plan.ts";
-import type { ItemReport } from "../dataplane.ts";
 import { ReportQueue, reportFor } from "../report-queue.ts";
-import { checkCertificate } from "./check-certificate.ts";
 import { type PortFate, samePlace } from "./ports/ports.ts";
+import { checkCertificate } from "./sockets/check-certificate.ts";
 
 /** Checking thousands of certificates must not keep the thread from serving. */
 const CERTIFICATES_PER_TURN = 16;

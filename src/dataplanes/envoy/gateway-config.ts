@@ -15,7 +15,7 @@ import { ClusterUses } from "./compile/cluster-uses.ts";
 import { Model } from "./compile/model.ts";
 import { listenerWord, needsTable, scopeName, TENANCY_FILTER } from "./compile/names.ts";
 import { keeper, type PortOptions } from "./compile/port-listener.ts";
-import { compileScope, hostsOfScope, type Scope, type ScopeContent } from "./compile/scope.ts";
+import { compileScope, hostsOfScope, type Scope, type ScopeContent } from "./compile/routes/scope.ts";
 import { Secrets } from "./compile/secrets.ts";
 import { tenancyScript } from "./compile/tenancy-script.ts";
 import { ScopeContainment } from "./containment/scope-containment.ts";

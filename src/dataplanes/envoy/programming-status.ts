@@ -16,8 +16,8 @@
  * a report.
  */
 
+import type { ItemReport, RefusedRule } from "../../plan/item-report.ts";
 import type { ItemId, ListenerItem, PlanDelta } from "../../plan/plan.ts";
-import type { ItemReport, RefusedRule } from "../dataplane.ts";
 import { ReportQueue, reportFor } from "../report-queue.ts";
 import type { Answer } from "./ads/ads-stream.ts";
 import { CertificateStatus } from "./certificate-status.ts";

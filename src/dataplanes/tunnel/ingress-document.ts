@@ -13,11 +13,11 @@ import type { BackendItem } from "../../plan/backend.ts";
 import { compareSpecificity, coversPattern } from "../../plan/hostname.ts";
 import type { HostItem, ItemId, ListenerItem, PlanItem } from "../../plan/plan.ts";
 import type { Rule, RuleOrigin } from "../../plan/rule.ts";
+import { leadsToHttps } from "./client-scheme.ts";
+import type { IngressRule } from "./cloudflare/tunnel-configuration.ts";
 import { holderOf } from "./name-holders.ts";
 import { pathExpression } from "./path-expression.ts";
 import { serviceOf } from "./rule-service.ts";
-import type { IngressRule } from "./tunnel-configuration.ts";
-import { leadsToHttps } from "./visitor-scheme.ts";
 
 export interface IngressDocument {
   readonly ingress: readonly IngressRule[];

@@ -4,8 +4,8 @@
  * Everything else passes through. A delta costs what it touches.
  */
 import type { HostItem, ItemId, ListenerItem, PlanDelta, PlanItem, PortItem } from "../../plan/plan.ts";
+import { primaryRules, twinRules } from "./client-scheme.ts";
 import { type Holder, holderOf } from "./name-holders.ts";
-import { primaryRules, twinRules } from "./visitor-scheme.ts";
 
 /** What becomes of a listener behind the tunnel. */
 export type ListenerPlace =

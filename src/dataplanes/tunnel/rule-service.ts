@@ -2,7 +2,7 @@
 import type { BackendItem } from "../../plan/backend.ts";
 import type { ItemId } from "../../plan/plan.ts";
 import type { Filters, ForwardAction, RequestMatch, Rule } from "../../plan/rule.ts";
-import type { IngressRule } from "./tunnel-configuration.ts";
+import type { IngressRule } from "./cloudflare/tunnel-configuration.ts";
 
 export type Service = Pick<IngressRule, "service" | "originRequest"> | { readonly problem: string };
 

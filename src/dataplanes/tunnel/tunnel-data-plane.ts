@@ -5,16 +5,17 @@
  *
  * A listener is programmed when the inner data plane serves it and a connector is connected. While none is, it is pending.
  */
+import type { ItemReport } from "../../plan/item-report.ts";
 import type { ItemId, PlanDelta } from "../../plan/plan.ts";
-import type { CloseOptions, DataPlane, ItemReport } from "../dataplane.ts";
+import type { CloseOptions, DataPlane } from "../dataplane.ts";
 import { ReportQueue } from "../report-queue.ts";
+import type { TunnelLink, TunnelState } from "./cloudflare/tunnel-link.ts";
 import { tunnelFeatures } from "./features.ts";
 import { GrpcUse } from "./grpc-use.ts";
 import { InnerPlan, innerPortId } from "./inner-plan.ts";
 import type { OriginCertificate } from "./origin-certificate.ts";
 import { OriginPorts } from "./origin-ports.ts";
 import { OriginTls } from "./origin-tls.ts";
-import type { TunnelLink, TunnelState } from "./tunnel-link.ts";
 
 export interface TunnelDataPlaneOptions {
   /** Must open every port on `address` at its own number, for connectors of this machine alone. */

@@ -1,4 +1,4 @@
-import type { TunnelState } from "./tunnel-link.ts";
+import type { TunnelState } from "./cloudflare/tunnel-link.ts";
 
 /** What a Gateway's owner reads of its tunnel. */
 export interface TunnelFact {

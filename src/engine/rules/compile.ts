@@ -20,9 +20,9 @@ import type {
   Rule,
   RuleOrigin,
 } from "../../plan/rule.ts";
-import type { BackendTarget } from "../backends.ts";
-import { milliseconds } from "../durations.ts";
-import type { Finding } from "../findings.ts";
+import { milliseconds } from "../foundation/durations.ts";
+import type { Failure } from "../foundation/verdict.ts";
+import type { BackendTarget } from "../references/backends.ts";
 import { type CompiledRules, type Resolve, Unservable } from "./compiled.ts";
 import { type CompiledFilters, compileFilters, type FilterContext, unsupported } from "./filters.ts";
 import { compileGrpcMatch, compileHttpMatch } from "./matches.ts";
@@ -32,7 +32,7 @@ export interface CompileContext {
   readonly features: ReadonlySet<string>;
   readonly resolve: (
     reference: Parameters<Resolve>[0],
-  ) => { readonly target: BackendTarget } | { readonly finding: Finding };
+  ) => { readonly target: BackendTarget } | { readonly failure: Failure };
   readonly idOf: (target: BackendTarget) => string;
 }
 
@@ -40,14 +40,14 @@ type AnyRule = HttpRouteRule & GrpcRouteRule;
 
 export function compileRules(route: Route, context: CompileContext): CompiledRules {
   const rules: Rule[] = [];
-  const unresolved: Finding[] = [];
-  const dropped: { rule: number; finding: Finding }[] = [];
+  const unresolved: Failure[] = [];
+  const dropped: { rule: number; failure: Failure }[] = [];
   const targets = new Map<string, BackendTarget>();
 
   const resolve: Resolve = (reference) => {
     const result = context.resolve(reference);
-    if ("finding" in result) {
-      unresolved.push(result.finding);
+    if ("failure" in result) {
+      unresolved.push(result.failure);
       return undefined;
     }
     const id = context.idOf(result.target);
@@ -65,8 +65,8 @@ export function compileRules(route: Route, context: CompileContext): CompiledRul
     const action =
       matches instanceof Unservable ? matches : compileAction(route, rule, resolve, filterContext);
     if (matches instanceof Unservable || action instanceof Unservable) {
-      const { finding } = matches instanceof Unservable ? matches : (action as Unservable);
-      dropped.push({ rule: index, finding });
+      const { failure } = matches instanceof Unservable ? matches : (action as Unservable);
+      dropped.push({ rule: index, failure });
       continue;
     }
     for (const [place, match] of matches.entries()) {

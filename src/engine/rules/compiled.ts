@@ -1,14 +1,14 @@
 import type { Rule } from "../../plan/rule.ts";
-import type { BackendTarget } from "../backends.ts";
-import type { Finding } from "../findings.ts";
+import type { Failure } from "../foundation/verdict.ts";
+import type { BackendTarget } from "../references/backends.ts";
 
 export interface CompiledRules {
   /** One for each match of each rule, ready to be placed into host tables. */
   readonly rules: readonly Rule[];
   /** References of the route that do not resolve, in the order in which they stand. */
-  readonly unresolved: readonly Finding[];
+  readonly unresolved: readonly Failure[];
   /** Rules that cannot be served as written and are left out, by index. */
-  readonly dropped: readonly { readonly rule: number; readonly finding: Finding }[];
+  readonly dropped: readonly { readonly rule: number; readonly failure: Failure }[];
   readonly targets: readonly BackendTarget[];
 }
 
@@ -23,9 +23,9 @@ export type Resolve = (reference: {
 
 /** A rule that cannot be served as written. */
 export class Unservable {
-  readonly finding: Finding;
+  readonly failure: Failure;
 
   constructor(reason: string, message: string) {
-    this.finding = { reason, message };
+    this.failure = { reason, message };
   }
 }

@@ -3,7 +3,7 @@
  * theirs alone. The agent is a sidecar in Kubernetes' sense: it is there before Envoy starts and until Envoy has gone. Envoy's image has no shell, so the kubelet asks
  * the agent to drain it; the agent answers when nothing is under way any more, and then Envoy is stopped.
  */
-import type { DataPlaneContext, InfrastructureRequest } from "../manifest.ts";
+import type { DataPlaneContext, InfrastructureRequest } from "../objects/manifest.ts";
 import {
   ADMIN_PORT,
   type Container,

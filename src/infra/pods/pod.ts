@@ -1,5 +1,5 @@
 /** What pods of every form have: our own program, fed by the controller's stream, with its state on disk and its probes. */
-import type { DataPlaneContext, InfrastructureRequest } from "../manifest.ts";
+import type { DataPlaneContext, InfrastructureRequest } from "../objects/manifest.ts";
 
 /** What a data plane needs in a pod; the Deployment around it is the same for all. */
 export interface PodParts {

@@ -1,6 +1,6 @@
 import { type Key, keyOf } from "../../api/key.ts";
-import type { DocumentError } from "./document-error.ts";
-import type { FileContent, LocatedResource } from "./read-text.ts";
+import type { DocumentError } from "./yaml/document-error.ts";
+import type { FileContent, LocatedResource } from "./yaml/read-text.ts";
 
 /** What all files together say. */
 export interface Collection {

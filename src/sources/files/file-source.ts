@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import type { AdmissionOptions } from "../../api/admission/admit.ts";
-import type { Change, Source } from "../source.ts";
+import type { ResourceChange, Source } from "../source.ts";
 import { DirectoryWatch } from "./directory-watch.ts";
 import { FolderState, type Settled } from "./folder-state.ts";
 import { STDIN } from "./list-files.ts";
@@ -27,7 +27,7 @@ export class FileSource implements Source {
     this.#options = options;
   }
 
-  async run(sink: (changes: readonly Change[]) => void, signal: AbortSignal): Promise<void> {
+  async run(sink: (changes: readonly ResourceChange[]) => void, signal: AbortSignal): Promise<void> {
     const { debounceMs = 100, pollMs = 10_000, onSettled, ...admission } = this.#options;
     const state = new FolderState(this.#paths, admission);
     const waker = new Waker(debounceMs, signal);

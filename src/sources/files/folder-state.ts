@@ -3,16 +3,16 @@ import { isDeepStrictEqual } from "node:util";
 import type { AdmissionOptions } from "../../api/admission/admit.ts";
 import type { Key } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
-import type { Change } from "../source.ts";
+import type { ResourceChange } from "../source.ts";
 import { collect } from "./collect.ts";
-import type { DocumentError } from "./document-error.ts";
 import { keepLastGood } from "./last-good.ts";
 import { type ListedFile, listFiles } from "./list-files.ts";
 import { readListed } from "./load-paths.ts";
-import type { FileContent, LocatedResource } from "./read-text.ts";
+import type { DocumentError } from "./yaml/document-error.ts";
+import type { FileContent, LocatedResource } from "./yaml/read-text.ts";
 
 export interface Settled {
-  readonly changes: readonly Change[];
+  readonly changes: readonly ResourceChange[];
   readonly resources: ReadonlyMap<Key, LocatedResource>;
   readonly errors: readonly DocumentError[];
   readonly warnings: readonly DocumentError[];
@@ -62,8 +62,8 @@ export class FolderState {
     return { signature, content: keepLastGood(before?.content, content) };
   }
 
-  #advance(next: ReadonlyMap<Key, LocatedResource>): readonly Change[] {
-    const changes: Change[] = [];
+  #advance(next: ReadonlyMap<Key, LocatedResource>): readonly ResourceChange[] {
+    const changes: ResourceChange[] = [];
     const resources = new Map<Key, Resource>();
     for (const [key, { resource }] of next) {
       const before = this.#resources.get(key);

@@ -1,6 +1,6 @@
 import { keyOf } from "../../api/key.ts";
-import type { DocumentError } from "./document-error.ts";
-import type { FileContent, LocatedResource } from "./read-text.ts";
+import type { DocumentError } from "./yaml/document-error.ts";
+import type { FileContent, LocatedResource } from "./yaml/read-text.ts";
 
 /**
  * A mistake in a file must not take down what it said before. An object that was good and is now refused, or that

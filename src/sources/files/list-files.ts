@@ -1,8 +1,8 @@
 import type { Stats } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { DocumentError } from "./document-error.ts";
 import { pathError } from "./path-error.ts";
+import type { DocumentError } from "./yaml/document-error.ts";
 
 /** A file to read, and what tells whether it has changed. */
 export interface ListedFile {

@@ -2,7 +2,7 @@ import type { AdmissionOptions } from "../../api/admission/admit.ts";
 import { type Collection, collect } from "./collect.ts";
 import { type ListedFile, listFiles, STDIN } from "./list-files.ts";
 import { MAX_FILE_BYTES, readFileText, tooLarge } from "./read-file.ts";
-import { type FileContent, readText } from "./read-text.ts";
+import { type FileContent, readText } from "./yaml/read-text.ts";
 
 export interface LoadOptions extends AdmissionOptions {
   readonly signal?: AbortSignal;

@@ -1,4 +1,4 @@
-import type { DocumentError } from "./document-error.ts";
+import type { DocumentError } from "./yaml/document-error.ts";
 
 const REASONS: Readonly<Partial<Record<string, readonly [message: string, remedy: string]>>> = {
   ENOENT: [

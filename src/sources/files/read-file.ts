@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
-import type { DocumentError } from "./document-error.ts";
 import { STDIN } from "./list-files.ts";
 import { pathError } from "./path-error.ts";
+import type { DocumentError } from "./yaml/document-error.ts";
 
 /** Larger than 40,000 routes in one file; beyond it the parser would need gigabytes. */
 export const MAX_FILE_BYTES: number = 32 * 1024 * 1024;

@@ -1,10 +1,10 @@
 import type { Key } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
-import type { Change } from "../source.ts";
+import type { ResourceChange } from "../source.ts";
 
 export interface BatchOptions {
   /** `since` is when the first of the changes came, as `performance.now()` counts. */
-  readonly sink: (changes: readonly Change[], since: number) => void;
+  readonly sink: (changes: readonly ResourceChange[], since: number) => void;
   /** Changes that arrive within this time of the first go together. */
   readonly gatherMs: number;
   /** While this is true a batch waits for what belongs to it, but no longer than `holdMs`. */

@@ -3,10 +3,10 @@
  * shape: types, required fields, enumerations and defaults. Limits, patterns and rules are the API server's business; a newer one may have relaxed
  * them, and an object that was stored before they existed is still served.
  */
-import { compile } from "../../api/admission/compile.ts";
-import type { FieldError } from "../../api/admission/field-error.ts";
-import { Pass } from "../../api/admission/pass.ts";
-import type { Schema } from "../../api/admission/schema.ts";
+import { compile } from "../../api/admission/schema/compile.ts";
+import type { FieldError } from "../../api/admission/schema/field-error.ts";
+import { Pass } from "../../api/admission/schema/pass.ts";
+import type { Schema } from "../../api/admission/schema/schema.ts";
 
 export type Shaping = { readonly value: unknown } | { readonly problem: string };
 

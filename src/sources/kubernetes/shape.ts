@@ -1,9 +1,9 @@
 /** Objects as an API server hands them out → the shapes of src/api, with nothing in memory that Mergeway does not read. */
 import { withChildGateways } from "../../api/admission/child-gateways.ts";
-import { isObject } from "../../api/admission/compile.ts";
 import { CONFIG_MAP, ENDPOINT_SLICE, SECRET, SERVICE } from "../../api/admission/core-schemas.ts";
 import { knownKinds } from "../../api/admission/kinds.ts";
-import type { Schema } from "../../api/admission/schema.ts";
+import { isObject } from "../../api/admission/schema/compile.ts";
+import type { Schema } from "../../api/admission/schema/schema.ts";
 import type { ObjectMeta } from "../../api/metadata.ts";
 import { GROUP_OF_KIND, type Kind, type Resource } from "../../api/resource.ts";
 import type { ApiObject } from "../../kubernetes/api-object.ts";

@@ -10,7 +10,7 @@ import type { KubernetesClient } from "../../kubernetes/client.ts";
 import { groupVersion, isClusterScoped, PLURAL_OF_KIND } from "../../kubernetes/kinds.ts";
 import { type ListWatchTiming, listWatch } from "../../kubernetes/list-watch.ts";
 import type { KubernetesObserver } from "../../kubernetes/observer.ts";
-import type { Change, Source } from "../source.ts";
+import type { ResourceChange, Source } from "../source.ts";
 import { Batch } from "./batch.ts";
 import { Collection, type Scope } from "./collection.ts";
 import { type Installation, watchInstallation } from "./installation.ts";
@@ -63,7 +63,7 @@ export class KubernetesSource implements Source {
 }
 
 /** Changes, and when the first of them was seen. */
-type Sink = (changes: readonly Change[], since: number) => void;
+type Sink = (changes: readonly ResourceChange[], since: number) => void;
 
 interface WatchedKind {
   readonly collections: readonly Collection[];

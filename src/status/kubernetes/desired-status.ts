@@ -1,7 +1,7 @@
 /** What an object's status should be by its verdict, as the fields that must change. */
 import { type Key, kindOf } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
-import type { ObjectVerdict } from "../../engine/verdicts.ts";
+import type { ObjectVerdict } from "../../engine/verdicts/verdicts.ts";
 import { renderStatus } from "../render.ts";
 import { type InstalledApi, supportedFeatures, supportedVersion } from "./gateway-class.ts";
 import { keepForNow } from "./grace.ts";

@@ -1,5 +1,5 @@
 /** What a GatewayClass says beyond the engine's verdict: the installed version of the Gateway API, and what the data plane can do. */
-import { fails, holds, type Verdict } from "../../engine/findings.ts";
+import { fails, holds, type Verdict } from "../../engine/foundation/verdict.ts";
 import type { Status } from "./merge-status.ts";
 
 /** What is known of the Gateway API CRDs in the cluster. */

@@ -1,8 +1,8 @@
-import type { ObjectVerdict } from "../../engine/verdicts.ts";
+import type { ObjectVerdict } from "../../engine/verdicts/verdicts.ts";
 import type { Backoff } from "../../kubernetes/backoff.ts";
+import { WriteThrottle } from "../scheduling/write-throttle.ts";
 import { type LiveObject, Normalised } from "./live-object.ts";
 import type { Status } from "./merge-status.ts";
-import { WriteThrottle } from "./write-throttle.ts";
 
 /** What the writer knows of one object. */
 export interface StatusEntry {

@@ -1,12 +1,12 @@
 import type { Key } from "../../api/key.ts";
 import type { Kind } from "../../api/resource.ts";
-import type { ObjectVerdict } from "../../engine/verdicts.ts";
+import type { ObjectVerdict } from "../../engine/verdicts/verdicts.ts";
 import type { KubernetesObserver } from "../../kubernetes/observer.ts";
-import type { Clock } from "./clock.ts";
+import type { Clock } from "../scheduling/clock.ts";
+import type { StatusTiming } from "../scheduling/timing.ts";
 import type { RenderingOptions } from "./desired-status.ts";
 import type { LiveObject } from "./live-object.ts";
 import type { StatusClient } from "./status-requests.ts";
-import type { StatusTiming } from "./timing.ts";
 
 export interface StatusWriterOptions extends RenderingOptions {
   readonly client: StatusClient;

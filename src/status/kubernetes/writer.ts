@@ -10,11 +10,14 @@
 import { setImmediate } from "node:timers/promises";
 import { type Key, kindOf, partsOf } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
-import type { ObjectVerdict } from "../../engine/verdicts.ts";
+import type { ObjectVerdict } from "../../engine/verdicts/verdicts.ts";
 import { ApiError, hasStatus } from "../../kubernetes/api-error.ts";
 import { Backoff } from "../../kubernetes/backoff.ts";
-import { Bucket } from "./bucket.ts";
-import { type Clock, SYSTEM_CLOCK, sleep } from "./clock.ts";
+import { Bucket } from "../scheduling/bucket.ts";
+import { type Clock, SYSTEM_CLOCK, sleep } from "../scheduling/clock.ts";
+import { STATUS_TIMING, type StatusTiming } from "../scheduling/timing.ts";
+import { WorkQueue } from "../scheduling/work-queue.ts";
+import type { WriteContent } from "../scheduling/write-throttle.ts";
 import { desiredStatus, timestamp } from "./desired-status.ts";
 import { urgencyOf } from "./gathering.ts";
 import {
@@ -31,9 +34,6 @@ import { isNothing, ownedStatus } from "./ownership.ts";
 import { relinquishedFields } from "./relinquish.ts";
 import { type DesiredStatus, isEmpty, newEntry, type StatusEntry } from "./status-entry.ts";
 import { FIELD_MANAGER, patchStatus, readObject } from "./status-requests.ts";
-import { STATUS_TIMING, type StatusTiming } from "./timing.ts";
-import { WorkQueue } from "./work-queue.ts";
-import type { WriteContent } from "./write-throttle.ts";
 import type { StatusWrite, StatusWriterOptions } from "./writer-options.ts";
 
 const BREATH_MS = 10;

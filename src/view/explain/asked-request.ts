@@ -1,6 +1,6 @@
 /** From what a person asks to the request that the data plane would see. */
-import { isAuthority, parseTarget } from "../../dataplanes/embedded/http/request-target.ts";
-import type { ExplainedRequest } from "../../matching/explanation.ts";
+import { isAuthority, parseTarget } from "../../dataplanes/embedded/message/request-target.ts";
+import type { ExplainedRequest } from "../../matching/explain/explanation.ts";
 import type { PeerCertificate } from "./client-certificate.ts";
 
 export interface Question {

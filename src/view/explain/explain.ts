@@ -1,5 +1,5 @@
-import { explainRequest } from "../../matching/explain.ts";
-import type { Explanation } from "../../matching/explanation.ts";
+import { explainRequest } from "../../matching/explain/explain.ts";
+import type { Explanation } from "../../matching/explain/explanation.ts";
 import type { RoutingTable } from "../../matching/routing-table.ts";
 import type { PortItem } from "../../plan/plan.ts";
 import type { MergedState } from "../merged-state.ts";

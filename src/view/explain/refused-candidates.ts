@@ -1,6 +1,6 @@
 /** Candidates that the routing table never saw: listeners that hold nothing, and routes that no listener took. */
 import { hostnameOf, normalizeName } from "../../matching/authority.ts";
-import type { Elimination, ExplainedRequest, ListenerRef } from "../../matching/explanation.ts";
+import type { Elimination, ExplainedRequest, ListenerRef } from "../../matching/explain/explanation.ts";
 import { matchesName } from "../../plan/hostname.ts";
 import type { RuleOrigin } from "../../plan/rule.ts";
 import { describeListener, type ListenerView, type MergedState, type OwnerView } from "../merged-state.ts";

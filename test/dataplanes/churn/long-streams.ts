@@ -12,8 +12,8 @@ import {
 } from "node:http2";
 import { connect, type Server } from "node:net";
 import type { Writable } from "node:stream";
-import { issue, type TestAuthority } from "../certificates.ts";
-import type { Backends } from "../http-peers.ts";
+import { issue, type TestAuthority } from "../support/certificates.ts";
+import type { Backends } from "../support/http-peers.ts";
 import { Counting, Recount } from "./counting.ts";
 import { hostOf, type Tenant } from "./tenants.ts";
 

@@ -3,7 +3,7 @@
 import { admit } from "../../../src/api/admission/admit.ts";
 import { type Key, keyOf } from "../../../src/api/key.ts";
 import type { Resource } from "../../../src/api/resource.ts";
-import type { TestCertificate } from "../certificates.ts";
+import type { TestCertificate } from "../support/certificates.ts";
 
 export interface Tenant {
   readonly name: string;

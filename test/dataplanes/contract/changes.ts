@@ -5,10 +5,19 @@ import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { expect, test } from "vitest";
 import type { PlanItem } from "../../../src/plan/plan.ts";
-import { authority, issue } from "../certificates.ts";
-import { answerOf, ask, textOf } from "../http-peers.ts";
-import { backend, certificate, forwardTo, host, listener, port, rule, secure } from "../plan-builder.ts";
-import type { CreateDataPlane } from "../plane-under-test.ts";
+import { authority, issue } from "../support/certificates.ts";
+import { answerOf, ask, textOf } from "../support/http-peers.ts";
+import {
+  backend,
+  certificate,
+  forwardTo,
+  host,
+  listener,
+  port,
+  rule,
+  secure,
+} from "../support/plan-builder.ts";
+import type { CreateDataPlane } from "../support/plane-under-test.ts";
 import { setStage } from "./stage.ts";
 import { onlyIf, type Traits } from "./traits.ts";
 

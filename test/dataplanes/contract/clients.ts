@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { connect as connectHttp2, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
 import { expect, test } from "vitest";
-import { ask, textOf } from "../http-peers.ts";
-import { backend, forwardTo, host, listener, port, rule } from "../plan-builder.ts";
-import type { CreateDataPlane, PlaneUnderTest } from "../plane-under-test.ts";
+import { ask, textOf } from "../support/http-peers.ts";
+import { backend, forwardTo, host, listener, port, rule } from "../support/plan-builder.ts";
+import type { CreateDataPlane, PlaneUnderTest } from "../support/plane-under-test.ts";
 import { setStage } from "./stage.ts";
 
 const http = port(80);

@@ -5,11 +5,20 @@ import type { TLSSocket } from "node:tls";
 import { expect, test } from "vitest";
 import type { PlanItem } from "../../../src/plan/plan.ts";
 import type { CorsPolicy, ForwardAction } from "../../../src/plan/rule.ts";
-import { authority, issue } from "../certificates.ts";
-import { ask, textOf } from "../http-peers.ts";
-import { backend, certificate, forwardTo, gateway, host, listener, port, rule } from "../plan-builder.ts";
-import type { CreateDataPlane, PlaneUnderTest } from "../plane-under-test.ts";
-import { closedPort } from "../sockets.ts";
+import { authority, issue } from "../support/certificates.ts";
+import { ask, textOf } from "../support/http-peers.ts";
+import {
+  backend,
+  certificate,
+  forwardTo,
+  gateway,
+  host,
+  listener,
+  port,
+  rule,
+} from "../support/plan-builder.ts";
+import type { CreateDataPlane, PlaneUnderTest } from "../support/plane-under-test.ts";
+import { closedPort } from "../support/sockets.ts";
 import { setStage } from "./stage.ts";
 
 const http = port(80);

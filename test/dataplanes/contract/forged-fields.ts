@@ -1,9 +1,9 @@
 import { connect } from "node:http2";
 import { expect, test } from "vitest";
 import type { HeaderEdit, Rule } from "../../../src/plan/rule.ts";
-import { ask, type Seen, textOf } from "../http-peers.ts";
-import { backend, forwardTo, host, listener, port, rule } from "../plan-builder.ts";
-import type { CreateDataPlane, PlaneOptions, PlaneUnderTest } from "../plane-under-test.ts";
+import { ask, type Seen, textOf } from "../support/http-peers.ts";
+import { backend, forwardTo, host, listener, port, rule } from "../support/plan-builder.ts";
+import type { CreateDataPlane, PlaneOptions, PlaneUnderTest } from "../support/plane-under-test.ts";
 import { setStage } from "./stage.ts";
 
 const http = port(80);

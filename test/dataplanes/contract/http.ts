@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { ask } from "../http-peers.ts";
-import { backend, forwardTo, host, listener, port, rule } from "../plan-builder.ts";
-import type { CreateDataPlane } from "../plane-under-test.ts";
-import { closedPort } from "../sockets.ts";
+import { ask } from "../support/http-peers.ts";
+import { backend, forwardTo, host, listener, port, rule } from "../support/plan-builder.ts";
+import type { CreateDataPlane } from "../support/plane-under-test.ts";
+import { closedPort } from "../support/sockets.ts";
 import { setStage } from "./stage.ts";
 
 const http = port(80);

@@ -9,9 +9,9 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import { expect, test } from "vitest";
-import { textOf } from "../http-peers.ts";
-import { backend, forwardTo, host, listener, port, rule } from "../plan-builder.ts";
-import type { CreateDataPlane } from "../plane-under-test.ts";
+import { textOf } from "../support/http-peers.ts";
+import { backend, forwardTo, host, listener, port, rule } from "../support/plan-builder.ts";
+import type { CreateDataPlane } from "../support/plane-under-test.ts";
 import { setStage } from "./stage.ts";
 
 const http = port(80);

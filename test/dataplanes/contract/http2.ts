@@ -8,10 +8,19 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import { expect, test } from "vitest";
-import { authority, issue } from "../certificates.ts";
-import { type Seen, textOf } from "../http-peers.ts";
-import { backend, certificate, forwardTo, host, listener, port, rule, secure } from "../plan-builder.ts";
-import type { CreateDataPlane } from "../plane-under-test.ts";
+import { authority, issue } from "../support/certificates.ts";
+import { type Seen, textOf } from "../support/http-peers.ts";
+import {
+  backend,
+  certificate,
+  forwardTo,
+  host,
+  listener,
+  port,
+  rule,
+  secure,
+} from "../support/plan-builder.ts";
+import type { CreateDataPlane } from "../support/plane-under-test.ts";
 import { setStage } from "./stage.ts";
 
 const http = port(80);

@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { connect, createServer, type IncomingHttpHeaders } from "node:http2";
 import { expect, test } from "vitest";
-import { textOf } from "../http-peers.ts";
-import { backend, forwardTo, host, listener, port, rule } from "../plan-builder.ts";
-import type { CreateDataPlane, PlaneUnderTest } from "../plane-under-test.ts";
+import { textOf } from "../support/http-peers.ts";
+import { backend, forwardTo, host, listener, port, rule } from "../support/plan-builder.ts";
+import type { CreateDataPlane, PlaneUnderTest } from "../support/plane-under-test.ts";
 import { setStage } from "./stage.ts";
 import { onlyIf, type Traits } from "./traits.ts";
 

@@ -3,9 +3,9 @@ import { connect as connectHttp2, createServer as createH2c } from "node:http2";
 import type { Socket } from "node:net";
 import { expect, test } from "vitest";
 import type { ForwardAction } from "../../../src/plan/rule.ts";
-import { type Answer, ask, textOf } from "../http-peers.ts";
-import { backend, forwardTo, host, listener, port, rule } from "../plan-builder.ts";
-import type { CreateDataPlane, PlaneOptions, PlaneUnderTest } from "../plane-under-test.ts";
+import { type Answer, ask, textOf } from "../support/http-peers.ts";
+import { backend, forwardTo, host, listener, port, rule } from "../support/plan-builder.ts";
+import type { CreateDataPlane, PlaneOptions, PlaneUnderTest } from "../support/plane-under-test.ts";
 import { setStage } from "./stage.ts";
 
 const http = port(80);

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach } from "vitest";
 import type { PlanItem } from "../../../src/plan/plan.ts";
-import { Backends } from "../http-peers.ts";
-import { type CreateDataPlane, type PlaneOptions, PlaneUnderTest } from "../plane-under-test.ts";
-import { Sockets } from "../sockets.ts";
+import { Backends } from "../support/http-peers.ts";
+import { type CreateDataPlane, type PlaneOptions, PlaneUnderTest } from "../support/plane-under-test.ts";
+import { Sockets } from "../support/sockets.ts";
 
 /** What the tests of one part of the contract share; everything is closed after each test. */
 export interface Stage {

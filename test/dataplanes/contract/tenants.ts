@@ -1,9 +1,9 @@
 import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
 import { DEFAULT_TENANT_LIMITS, type TenantLimits } from "../../../src/plan/tenant-limits.ts";
-import { type Answer, ask } from "../http-peers.ts";
-import { backend, forwardTo, gateway, host, listener, port, rule } from "../plan-builder.ts";
-import type { CreateDataPlane, PlaneUnderTest } from "../plane-under-test.ts";
+import { type Answer, ask } from "../support/http-peers.ts";
+import { backend, forwardTo, gateway, host, listener, port, rule } from "../support/plan-builder.ts";
+import type { CreateDataPlane, PlaneUnderTest } from "../support/plane-under-test.ts";
 import { type Stage, setStage } from "./stage.ts";
 import type { Traits } from "./traits.ts";
 

@@ -1,10 +1,19 @@
 import { once } from "node:events";
 import { type ConnectionOptions, connect as connectTls, createServer, type TLSSocket } from "node:tls";
 import { expect, test } from "vitest";
-import { authority, issue, selfSigned } from "../certificates.ts";
-import { ask, textOf } from "../http-peers.ts";
-import { backend, certificate, forwardTo, host, listener, port, rule, secure } from "../plan-builder.ts";
-import type { CreateDataPlane } from "../plane-under-test.ts";
+import { authority, issue, selfSigned } from "../support/certificates.ts";
+import { ask, textOf } from "../support/http-peers.ts";
+import {
+  backend,
+  certificate,
+  forwardTo,
+  host,
+  listener,
+  port,
+  rule,
+  secure,
+} from "../support/plan-builder.ts";
+import type { CreateDataPlane } from "../support/plane-under-test.ts";
 import { setStage } from "./stage.ts";
 
 const tls = port(443, "tls");

@@ -3,9 +3,9 @@ import { createServer as createHttp1Server } from "node:http";
 import { connect, createServer as createHttp2Server, type IncomingHttpHeaders } from "node:http2";
 import { expect, test } from "vitest";
 import type { Filters } from "../../../src/plan/rule.ts";
-import { textOf } from "../http-peers.ts";
-import { backend, forwardTo, host, listener, port, rule } from "../plan-builder.ts";
-import type { CreateDataPlane, PlaneUnderTest } from "../plane-under-test.ts";
+import { textOf } from "../support/http-peers.ts";
+import { backend, forwardTo, host, listener, port, rule } from "../support/plan-builder.ts";
+import type { CreateDataPlane, PlaneUnderTest } from "../support/plane-under-test.ts";
 import { setStage } from "./stage.ts";
 import { onlyIf, type Traits } from "./traits.ts";
 

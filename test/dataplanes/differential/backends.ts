@@ -14,8 +14,8 @@ import {
 } from "node:http2";
 import { createServer as createTcpServer, type Server, type Socket } from "node:net";
 import { acceptCleartext } from "../../../src/dataplanes/embedded/ports/accept-cleartext.ts";
-import type { TestCertificate } from "../certificates.ts";
-import type { Backends } from "../http-peers.ts";
+import type { TestCertificate } from "../support/certificates.ts";
+import type { Backends } from "../support/http-peers.ts";
 import { ANSWERED_BY, backendName, SERVING, TEAMS, WIRE } from "./names.ts";
 
 /** Where each backend listens, by `namespace/service`. */

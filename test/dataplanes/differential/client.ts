@@ -7,7 +7,7 @@ import { type RequestOptions, request as requestHttps, Agent as TlsAgent } from 
 import { isIP } from "node:net";
 import { type ConnectionOptions, createSecureContext, type SecureContext } from "node:tls";
 import { hostnameOf } from "../../../src/matching/authority.ts";
-import type { TestCertificate } from "../certificates.ts";
+import type { TestCertificate } from "../support/certificates.ts";
 import { ANSWERED_BY } from "./names.ts";
 import type { WireRequest } from "./requests.ts";
 

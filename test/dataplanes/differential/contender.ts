@@ -2,14 +2,18 @@ import type { Key } from "../../../src/api/key.ts";
 import type { Resource } from "../../../src/api/resource.ts";
 import { readAuthorities, readKeyPair } from "../../../src/certificates/read.ts";
 import { Engine } from "../../../src/engine/engine.ts";
-import { DEFAULT_CONTROLLER, DEFAULT_PORT_RANGE, type EngineSettings } from "../../../src/engine/settings.ts";
-import { explainRequest } from "../../../src/matching/explain.ts";
-import type { Explanation } from "../../../src/matching/explanation.ts";
+import {
+  DEFAULT_CONTROLLER,
+  DEFAULT_PORT_RANGE,
+  type EngineSettings,
+} from "../../../src/engine/foundation/settings.ts";
+import { explainRequest } from "../../../src/matching/explain/explain.ts";
+import type { Explanation } from "../../../src/matching/explain/explanation.ts";
 import { RoutingTable } from "../../../src/matching/routing-table.ts";
 import type { PortProtocol } from "../../../src/plan/plan.ts";
-import type { TestCertificate } from "../certificates.ts";
-import { lastingPort } from "../lasting-port.ts";
-import { type CreateDataPlane, PlaneUnderTest } from "../plane-under-test.ts";
+import type { TestCertificate } from "../support/certificates.ts";
+import { lastingPort } from "../support/lasting-port.ts";
+import { type CreateDataPlane, PlaneUnderTest } from "../support/plane-under-test.ts";
 import { Client, type Outcome } from "./client.ts";
 import { PORTS } from "./names.ts";
 import type { WireRequest } from "./requests.ts";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { BackendShare, Explanation } from "../../../src/matching/explanation.ts";
+import type { BackendShare, Explanation } from "../../../src/matching/explain/explanation.ts";
 import type { Outcome } from "./client.ts";
 import { backendName } from "./names.ts";
 

@@ -1,6 +1,6 @@
 /** What every configuration stands on: Services, their endpoints, certificates. */
 
-import { authority, issue, type TestCertificate } from "../certificates.ts";
+import { authority, issue, type TestCertificate } from "../support/certificates.ts";
 import type { Manifest } from "./configurations.ts";
 import { backendName, PLATFORM, SERVICE_PORT, TEAMS } from "./names.ts";
 

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import type { ExplainedRequest } from "../../../src/matching/explanation.ts";
+import type { ExplainedRequest } from "../../../src/matching/explain/explanation.ts";
 import type { Manifest } from "./configurations.ts";
 import { HTTP_PORTS, TLS_PORTS, UNUSED_PORT } from "./names.ts";
 

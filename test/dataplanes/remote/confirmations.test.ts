@@ -1,19 +1,23 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { Confirmations, LAG_LIMITS, type Standing } from "../../../src/dataplanes/remote/confirmations.ts";
+import {
+  Confirmations,
+  type ConfirmedReplicas,
+  LAG_LIMITS,
+} from "../../../src/dataplanes/remote/publisher/confirmations.ts";
 
 const GATEWAY = "infra/shared";
 const { lagMs: LAG_MS, firstMs: FIRST_MS } = LAG_LIMITS;
 
 describe("which pods lag", () => {
   let now: number;
-  let told: Standing[];
+  let told: ConfirmedReplicas[];
   let confirmations: Confirmations;
 
   beforeEach(() => {
     now = 1_000;
     told = [];
     confirmations = new Confirmations({
-      tell: (_gateway, standing) => told.push(standing),
+      tell: (_gateway, confirmed) => told.push(confirmed),
       now: () => now,
     });
   });
@@ -207,6 +211,6 @@ describe("which pods lag", () => {
     confirmations.planned("infra/other", "9");
     pass(10 * FIRST_MS);
     expect(told).toEqual([]);
-    expect(confirmations.standings().get(GATEWAY)).toEqual(NONE);
+    expect(confirmations.confirmed().get(GATEWAY)).toEqual(NONE);
   });
 });

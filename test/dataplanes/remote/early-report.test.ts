@@ -3,15 +3,17 @@
  * before that one has it. Found on a cluster: 108 of 510 ListenerSets stayed `Programmed=False` for
  * ever, though they were served.
  */
+
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
-import type { DataPlane, ItemReport } from "../../../src/dataplanes/dataplane.ts";
-import { runPlanClient } from "../../../src/dataplanes/remote/plan-client.ts";
-import { PlanJournal } from "../../../src/dataplanes/remote/plan-journal.ts";
+import type { DataPlane } from "../../../src/dataplanes/dataplane.ts";
+import { runPlanClient } from "../../../src/dataplanes/remote/subscriber/plan-client.ts";
+import { PlanJournal } from "../../../src/dataplanes/remote/subscriber/plan-journal.ts";
+import type { ItemReport } from "../../../src/plan/item-report.ts";
 import type { PlanItem } from "../../../src/plan/plan.ts";
-import { selfSigned } from "../certificates.ts";
+import { selfSigned } from "../support/certificates.ts";
 import { PublishingServer } from "./publishing-server.ts";
 
 vi.mock("node:dns/promises", () => ({
@@ -107,7 +109,7 @@ test("a report that reaches a controller before the item it speaks of counts whe
   await expect.poll(() => ahead?.told, PATIENT).toEqual([known, early]);
   // The pod serves both controllers' streams in order: what it says next has come after that
   // report.
-  await expect.poll(() => behind?.server.standings.get(GATEWAY)?.replicas, PATIENT).toBe(1);
+  await expect.poll(() => behind?.server.confirmed.get(GATEWAY)?.replicas, PATIENT).toBe(1);
   behind?.server.apply({ upserts: [listener("early")], removes: [] });
   await expect.poll(() => behind?.told, PATIENT).toEqual([known, early]);
 });

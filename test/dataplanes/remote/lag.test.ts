@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { DataPlane } from "../../../src/dataplanes/dataplane.ts";
-import { runPlanClient } from "../../../src/dataplanes/remote/plan-client.ts";
-import { PlanJournal } from "../../../src/dataplanes/remote/plan-journal.ts";
+import { runPlanClient } from "../../../src/dataplanes/remote/subscriber/plan-client.ts";
+import { PlanJournal } from "../../../src/dataplanes/remote/subscriber/plan-journal.ts";
 import type { PlanItem } from "../../../src/plan/plan.ts";
-import { selfSigned } from "../certificates.ts";
+import { selfSigned } from "../support/certificates.ts";
 import { PublishingServer } from "./publishing-server.ts";
 
 vi.mock("node:dns/promises", () => ({
@@ -111,8 +111,8 @@ class Pod {
   }
 }
 
-function standings(): unknown {
-  return controllers.map((server) => server.standings.get(GATEWAY));
+function confirmed(): unknown {
+  return controllers.map((server) => server.confirmed.get(GATEWAY));
 }
 
 const both = (replicas: number, ...lagging: readonly string[]): unknown => [
@@ -139,33 +139,33 @@ describe("a pod whose data plane does not take what it is given", () => {
     const [, b] = await twoPods();
     b.freeze();
     apply(item("one", "another"));
-    await expect.poll(standings, PATIENT).toEqual(both(2, "b"));
+    await expect.poll(confirmed, PATIENT).toEqual(both(2, "b"));
     const owed = controllers.flatMap(({ lags }) => lags).find(({ pod }) => pod === "b");
     expect(owed?.unacknowledgedSeconds).toBeGreaterThan(0);
     b.thaw();
-    await expect.poll(standings, PATIENT).toEqual(both(2));
+    await expect.poll(confirmed, PATIENT).toEqual(both(2));
   });
 
   test("does not lag when what it was to take is taken back", async () => {
     const [, b] = await twoPods();
     b.freeze();
     apply(item("one", "another"));
-    await expect.poll(standings, PATIENT).toEqual(both(2, "b"));
+    await expect.poll(confirmed, PATIENT).toEqual(both(2, "b"));
     apply(item("one"));
-    await expect.poll(standings, PATIENT).toEqual(both(2));
+    await expect.poll(confirmed, PATIENT).toEqual(both(2));
   });
 
   test("lags on while it is away from the stream, until it is gone for good", async () => {
     const [, b] = await twoPods();
     b.freeze();
     apply(item("three"));
-    await expect.poll(standings, PATIENT).toEqual(both(2, "b"));
+    await expect.poll(confirmed, PATIENT).toEqual(both(2, "b"));
     await b.stop();
     // Nobody says when a stream has ended at the other side; the newest plan makes the rest of it visible.
     await expect.poll(() => controllers.flatMap(({ lags }) => lags).length, PATIENT).toBe(1);
-    expect(standings()).toEqual(both(2, "b"));
+    expect(confirmed()).toEqual(both(2, "b"));
     for (const server of controllers) server.expect(GATEWAY, [{ name: "a", isReady: true }]);
-    expect(standings()).toEqual(both(1));
+    expect(confirmed()).toEqual(both(1));
   });
 });
 
@@ -175,8 +175,8 @@ test("a controller whose plan the pods have from another one does not take them 
   controllers[1]?.apply({ upserts: [item("newer")], removes: [] });
   // Whoever takes its items from the one is behind for the other.
   const lagging = (): readonly string[] =>
-    controllers.flatMap(({ standings: found }) => found.get(GATEWAY)?.lagging ?? []);
+    controllers.flatMap(({ confirmed: found }) => found.get(GATEWAY)?.lagging ?? []);
   await expect.poll(() => lagging().toSorted(), PATIENT).toEqual(["a", "b"]);
   controllers[0]?.apply({ upserts: [item("newer")], removes: [] });
-  await expect.poll(standings, PATIENT).toEqual(both(2));
+  await expect.poll(confirmed, PATIENT).toEqual(both(2));
 });

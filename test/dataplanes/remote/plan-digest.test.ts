@@ -1,8 +1,8 @@
 /** Two controllers that have seen the same world must say the same of it, or every pod of the one would lag behind the other for ever. */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { PlanDigest } from "../../../src/dataplanes/remote/plan-digest.ts";
-import { digestOf, encodeItem } from "../../../src/dataplanes/remote/protocol.ts";
+import { PlanDigest } from "../../../src/dataplanes/remote/protocol/plan-digest.ts";
+import { digestOf, encodeItem } from "../../../src/dataplanes/remote/protocol/protocol.ts";
 import { Player } from "../../engine/history.ts";
 import { history } from "../../engine/random-resources.ts";
 

@@ -1,12 +1,17 @@
 /** What a controller says to pods of this protocol and of the one before. */
+
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { ItemReport } from "../../../src/dataplanes/dataplane.ts";
-import { PlanDigest } from "../../../src/dataplanes/remote/plan-digest.ts";
-import { PlanPublisher } from "../../../src/dataplanes/remote/plan-publisher.ts";
-import type { ControllerMessage, HelloMessage, PodMessage } from "../../../src/dataplanes/remote/protocol.ts";
-import { digestOf, encodeItem } from "../../../src/dataplanes/remote/protocol.ts";
-import type { Replica } from "../../../src/dataplanes/remote/replica.ts";
-import { ReportState } from "../../../src/dataplanes/remote/report-state.ts";
+import { PlanDigest } from "../../../src/dataplanes/remote/protocol/plan-digest.ts";
+import type {
+  ControllerMessage,
+  HelloMessage,
+  PodMessage,
+} from "../../../src/dataplanes/remote/protocol/protocol.ts";
+import { digestOf, encodeItem } from "../../../src/dataplanes/remote/protocol/protocol.ts";
+import { ReportState } from "../../../src/dataplanes/remote/protocol/report-state.ts";
+import { PlanPublisher } from "../../../src/dataplanes/remote/publisher/plan-publisher.ts";
+import type { Replica } from "../../../src/dataplanes/remote/publisher/replica.ts";
+import type { ItemReport } from "../../../src/plan/item-report.ts";
 import type { PlanItem } from "../../../src/plan/plan.ts";
 
 const GATEWAY = "infra/shared";

@@ -1,19 +1,21 @@
 /** What a pod says to controllers of this protocol and of the one before. */
+
 import { beforeEach, describe, expect, it } from "vitest";
-import type { DataPlane, ItemReport } from "../../../src/dataplanes/dataplane.ts";
-import {
-  type Journal,
-  type Link,
-  type LinkEvents,
-  PlanSubscriber,
-} from "../../../src/dataplanes/remote/plan-subscriber.ts";
+import type { DataPlane } from "../../../src/dataplanes/dataplane.ts";
 import {
   digestOf,
   encodeItem,
   type PodMessage,
   type ReportMessage,
-} from "../../../src/dataplanes/remote/protocol.ts";
-import { ReportState } from "../../../src/dataplanes/remote/report-state.ts";
+} from "../../../src/dataplanes/remote/protocol/protocol.ts";
+import { ReportState } from "../../../src/dataplanes/remote/protocol/report-state.ts";
+import {
+  type Journal,
+  type Link,
+  type LinkEvents,
+  PlanSubscriber,
+} from "../../../src/dataplanes/remote/subscriber/plan-subscriber.ts";
+import type { ItemReport } from "../../../src/plan/item-report.ts";
 import type { PlanItem } from "../../../src/plan/plan.ts";
 
 const GATEWAY = "infra/shared";

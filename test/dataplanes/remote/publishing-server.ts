@@ -1,8 +1,11 @@
-import type { ItemReport } from "../../../src/dataplanes/dataplane.ts";
-import type { ServedPod, Standing } from "../../../src/dataplanes/remote/confirmations.ts";
-import { PlanPublisher, type PlanPublisherOptions } from "../../../src/dataplanes/remote/plan-publisher.ts";
-import { PlanServer, type PlanServerOptions } from "../../../src/dataplanes/remote/plan-server.ts";
-import type { ReplicaLag } from "../../../src/dataplanes/remote/replica.ts";
+import type { ConfirmedReplicas, ServedPod } from "../../../src/dataplanes/remote/publisher/confirmations.ts";
+import {
+  PlanPublisher,
+  type PlanPublisherOptions,
+} from "../../../src/dataplanes/remote/publisher/plan-publisher.ts";
+import { PlanServer, type PlanServerOptions } from "../../../src/dataplanes/remote/publisher/plan-server.ts";
+import type { ReplicaLag } from "../../../src/dataplanes/remote/publisher/replica.ts";
+import type { ItemReport } from "../../../src/plan/item-report.ts";
 import type { PlanDelta } from "../../../src/plan/plan.ts";
 
 export type PublishingServerOptions = Omit<PlanServerOptions, "publisher"> & PlanPublisherOptions;
@@ -21,8 +24,8 @@ export class PublishingServer extends PlanServer {
     return this.#publisher.lags;
   }
 
-  get standings(): ReadonlyMap<string, Standing> {
-    return this.#publisher.standings;
+  get confirmed(): ReadonlyMap<string, ConfirmedReplicas> {
+    return this.#publisher.confirmed;
   }
 
   apply(delta: PlanDelta): void {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { VersionReport } from "../../../src/dataplanes/remote/protocol.ts";
-import { ReportState } from "../../../src/dataplanes/remote/report-state.ts";
-import { soundReports } from "../../../src/dataplanes/remote/sound-reports.ts";
+import type { VersionReport } from "../../../src/dataplanes/remote/protocol/protocol.ts";
+import { ReportState } from "../../../src/dataplanes/remote/protocol/report-state.ts";
+import { soundReports } from "../../../src/dataplanes/remote/protocol/sound-reports.ts";
 
 const rule = {
   kind: "HTTPRoute",

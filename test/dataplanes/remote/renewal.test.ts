@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ServingCertificate } from "../../../src/controller/serving-certificate.ts";
-import { runPlanClient } from "../../../src/dataplanes/remote/plan-client.ts";
-import { PlanJournal } from "../../../src/dataplanes/remote/plan-journal.ts";
+import { runPlanClient } from "../../../src/dataplanes/remote/subscriber/plan-client.ts";
+import { PlanJournal } from "../../../src/dataplanes/remote/subscriber/plan-journal.ts";
 import { KeyPair } from "../../../src/infra/authority.ts";
 import type { PlanItem } from "../../../src/plan/plan.ts";
-import { authority } from "../certificates.ts";
+import { authority } from "../support/certificates.ts";
 import { PublishingServer } from "./publishing-server.ts";
 
 const DAY = 24 * 60 * 60 * 1000;

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
 import type { DataPlane } from "../../../src/dataplanes/dataplane.ts";
-import { runPlanClient } from "../../../src/dataplanes/remote/plan-client.ts";
-import { PlanJournal } from "../../../src/dataplanes/remote/plan-journal.ts";
+import { runPlanClient } from "../../../src/dataplanes/remote/subscriber/plan-client.ts";
+import { PlanJournal } from "../../../src/dataplanes/remote/subscriber/plan-journal.ts";
 import type { PlanItem } from "../../../src/plan/plan.ts";
-import { selfSigned } from "../certificates.ts";
+import { selfSigned } from "../support/certificates.ts";
 import { PublishingServer } from "./publishing-server.ts";
 
 const dns = vi.hoisted(() => ({ addresses: ["127.0.0.1"] }));

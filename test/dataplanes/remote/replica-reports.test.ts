@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { ItemReport } from "../../../src/dataplanes/dataplane.ts";
-import type { VersionReport } from "../../../src/dataplanes/remote/protocol.ts";
+import type { VersionReport } from "../../../src/dataplanes/remote/protocol/protocol.ts";
+import { ReportState } from "../../../src/dataplanes/remote/protocol/report-state.ts";
 import {
   REPORT_LIMITS,
   ReplicaReports,
   type ReportingReplica,
-} from "../../../src/dataplanes/remote/replica-reports.ts";
-import { ReportState } from "../../../src/dataplanes/remote/report-state.ts";
+} from "../../../src/dataplanes/remote/publisher/replica-reports.ts";
+import type { ItemReport } from "../../../src/plan/item-report.ts";
 
 const GATEWAY = "infra/shared";
 const A: ReportingReplica = { id: `${GATEWAY} a`, gateway: GATEWAY };

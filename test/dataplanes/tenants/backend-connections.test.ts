@@ -8,9 +8,9 @@ import { createEmbeddedDataPlane } from "../../../src/dataplanes/embedded/embedd
 import type { BackendItem } from "../../../src/plan/backend.ts";
 import { DEFAULT_TENANT_LIMITS } from "../../../src/plan/tenant-limits.ts";
 import { type Stage, setStage } from "../contract/stage.ts";
-import { ask } from "../http-peers.ts";
-import { backend, forwardTo, gateway, host, listener, port, rule } from "../plan-builder.ts";
-import type { PlaneUnderTest } from "../plane-under-test.ts";
+import { ask } from "../support/http-peers.ts";
+import { backend, forwardTo, gateway, host, listener, port, rule } from "../support/plan-builder.ts";
+import type { PlaneUnderTest } from "../support/plane-under-test.ts";
 
 const http = port(80);
 const shop = listener("shop", http, "shop.example");

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type TenantBudget, TenantBudgets } from "../../../src/dataplanes/embedded/tenant-budgets.ts";
+import { type TenantBudget, TenantBudgets } from "../../../src/dataplanes/embedded/limits/tenant-budgets.ts";
 import type { GatewayItem, ListenerItem, OwnerRef } from "../../../src/plan/plan.ts";
 import { DEFAULT_TENANT_LIMITS } from "../../../src/plan/tenant-limits.ts";
-import { gateway, listener, port } from "../plan-builder.ts";
+import { gateway, listener, port } from "../support/plan-builder.ts";
 
 const http = port(80);
 

@@ -7,8 +7,8 @@ import { describe, expect, test } from "vitest";
 import { createEmbeddedDataPlane } from "../../../src/dataplanes/embedded/embedded-data-plane.ts";
 import type { PlanItem } from "../../../src/plan/plan.ts";
 import { DEFAULT_TENANT_LIMITS } from "../../../src/plan/tenant-limits.ts";
-import { authority, issue } from "../certificates.ts";
 import { setStage } from "../contract/stage.ts";
+import { authority, issue } from "../support/certificates.ts";
 import {
   backend,
   certificate,
@@ -19,8 +19,8 @@ import {
   port,
   rule,
   secure,
-} from "../plan-builder.ts";
-import type { PlaneUnderTest } from "../plane-under-test.ts";
+} from "../support/plan-builder.ts";
+import type { PlaneUnderTest } from "../support/plane-under-test.ts";
 
 const ca = authority();
 const LIMIT = 2;

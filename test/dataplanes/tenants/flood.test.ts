@@ -3,11 +3,11 @@ import { createEmbeddedDataPlane } from "../../../src/dataplanes/embedded/embedd
 import type { PlanItem } from "../../../src/plan/plan.ts";
 import { DEFAULT_TENANT_LIMITS } from "../../../src/plan/tenant-limits.ts";
 import { type Stage, setStage } from "../contract/stage.ts";
-import { createEnvoy } from "../envoy-plane.ts";
-import { ask } from "../http-peers.ts";
-import { backend, forwardTo, gateway, host, listener, port, rule } from "../plan-builder.ts";
-import type { CreateDataPlane } from "../plane-under-test.ts";
-import { closedPort } from "../sockets.ts";
+import { createEnvoy } from "../support/envoy-plane.ts";
+import { ask } from "../support/http-peers.ts";
+import { backend, forwardTo, gateway, host, listener, port, rule } from "../support/plan-builder.ts";
+import type { CreateDataPlane } from "../support/plane-under-test.ts";
+import { closedPort } from "../support/sockets.ts";
 import { Flood } from "./flood.ts";
 
 const http = port(80);

@@ -13,9 +13,9 @@ import type { ListenerItem, PlanItem } from "../../../src/plan/plan.ts";
 import type { ForwardAction } from "../../../src/plan/rule.ts";
 import { DEFAULT_TENANT_LIMITS } from "../../../src/plan/tenant-limits.ts";
 import { type Stage, setStage } from "../contract/stage.ts";
-import { backend, forwardTo, gateway, host, listener, port, rule } from "../plan-builder.ts";
-import type { PlaneUnderTest } from "../plane-under-test.ts";
-import { closedPort, seeded } from "../sockets.ts";
+import { backend, forwardTo, gateway, host, listener, port, rule } from "../support/plan-builder.ts";
+import type { PlaneUnderTest } from "../support/plane-under-test.ts";
+import { closedPort, seeded } from "../support/sockets.ts";
 
 const REQUESTS = 6;
 const CONNECTIONS = 9;

@@ -5,12 +5,12 @@
  */
 import { type Agent, request } from "node:https";
 import { parseArgs } from "node:util";
-import { isDeepEqual } from "../../../src/api/admission/deep-equal.ts";
-import { formatPath } from "../../../src/api/admission/field-error.ts";
+import { isDeepEqual } from "../../../src/api/admission/schema/deep-equal.ts";
+import { formatPath } from "../../../src/api/admission/schema/field-error.ts";
 import type { Kind } from "../../../src/api/resource.ts";
 import { findCredentials } from "../../../src/kubernetes/credentials.ts";
 import { PLURAL_OF_KIND } from "../../../src/kubernetes/kinds.ts";
-import { readText } from "../../../src/sources/files/read-text.ts";
+import { readText } from "../../../src/sources/files/yaml/read-text.ts";
 import { intendedDifference } from "./intended.ts";
 import { Mutator } from "./mutate.ts";
 import { Random } from "./random.ts";

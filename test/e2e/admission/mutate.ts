@@ -1,5 +1,5 @@
 /** Breaks a document, or nearly: one to three changes that know the schema and so land near its limits. */
-import type { Schema } from "../../../src/api/admission/schema.ts";
+import type { Schema } from "../../../src/api/admission/schema/schema.ts";
 import type { Random } from "./random.ts";
 import { type Fields, isFields, type Seed } from "./seeds.ts";
 

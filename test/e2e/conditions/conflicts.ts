@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Condition } from "../../../src/api/metadata.ts";
-import { nextSecond } from "../../patience.ts";
+import { nextSecond } from "../../support/eventually.ts";
 import {
   ACCEPTED,
   ALL_WELL,
@@ -10,7 +10,7 @@ import {
   listenerOf,
   type Stored,
   said,
-} from "../served-cluster.ts";
+} from "../support/served-cluster.ts";
 import { MAX_LISTENERS, NOT_VALID, type Scene, set, shared } from "./scene.ts";
 
 export function conflicts(scene: () => Scene): void {

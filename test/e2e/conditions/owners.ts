@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Condition } from "../../../src/api/metadata.ts";
-import { ok } from "../bed.ts";
+import { ok } from "../../../tools/cluster/bed.ts";
 import {
   ACCEPTED,
   CONTROLLER,
@@ -15,7 +15,7 @@ import {
   type Place,
   type Stored,
   said,
-} from "../served-cluster.ts";
+} from "../support/served-cluster.ts";
 import { NOT_ALLOWED, NOT_VALID, namespace, type Scene, SHARED, set, shared, sharedWith } from "./scene.ts";
 
 export function classesAndHandshake(scene: () => Scene): void {

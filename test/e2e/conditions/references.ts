@@ -11,7 +11,7 @@ import {
   type Place,
   type Stored,
   tlsSecret,
-} from "../served-cluster.ts";
+} from "../support/served-cluster.ts";
 import { certificate, NOT_VALID, type Scene, set } from "./scene.ts";
 
 export function references(scene: () => Scene): void {

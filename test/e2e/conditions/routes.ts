@@ -11,7 +11,7 @@ import {
   type Named,
   type Place,
   type Stored,
-} from "../served-cluster.ts";
+} from "../support/served-cluster.ts";
 import { namespace, type Scene, set, shared, sharedWith } from "./scene.ts";
 
 export function routes(scene: () => Scene): void {

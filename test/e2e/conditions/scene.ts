@@ -1,9 +1,9 @@
 /** A Gateway that all sets of the tests want to belong to, and the words in which they speak about conditions. */
 import { expect } from "vitest";
 import type { Condition } from "../../../src/api/metadata.ts";
-import { selfSigned } from "../../dataplanes/certificates.ts";
-import { nextSecond } from "../../patience.ts";
-import { ok } from "../bed.ts";
+import { ok } from "../../../tools/cluster/bed.ts";
+import { selfSigned } from "../../dataplanes/support/certificates.ts";
+import { nextSecond } from "../../support/eventually.ts";
 import {
   eventually,
   gateway,
@@ -17,7 +17,7 @@ import {
   type Stored,
   said,
   tlsSecret,
-} from "../served-cluster.ts";
+} from "../support/served-cluster.ts";
 
 export const SHARED: Place = { namespace: "infra", name: "shared" };
 export const MAX_LISTENERS = 12;

@@ -9,8 +9,8 @@ import {
   type KubernetesClient,
   MERGE_PATCH,
 } from "../../../src/kubernetes/client.ts";
-import { builtFile, builtFolder } from "../../cluster/build.ts";
-import { type Eventually, patience } from "../../patience.ts";
+import { builtFile, builtFolder } from "../../../tools/programs/build.ts";
+import { type Eventually, patience } from "../../support/eventually.ts";
 
 /** The cluster that these tests run inside of: $KUBECONFIG names it. */
 
@@ -99,7 +99,7 @@ export class Cluster {
 
 export const eventually: Eventually = patience(30, 100);
 
-const main = fileURLToPath(new URL("../../cluster/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("../../../tools/cluster/main.ts", import.meta.url));
 const run = promisify(execFile);
 
 /** Stops, starts, pauses or resumes a program of the cluster. */

@@ -1,19 +1,19 @@
 import { readAuthorities, readKeyPair } from "../../../src/certificates/read.ts";
 import { Engine } from "../../../src/engine/engine.ts";
-import { DEFAULT_CONTROLLER, DEFAULT_PORT_RANGE } from "../../../src/engine/settings.ts";
+import { DEFAULT_CONTROLLER, DEFAULT_PORT_RANGE } from "../../../src/engine/foundation/settings.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/client.ts";
 import type { KubernetesObserver } from "../../../src/kubernetes/observer.ts";
 import type { Installation } from "../../../src/sources/kubernetes/installation.ts";
 import { KubernetesSource } from "../../../src/sources/kubernetes/source.ts";
-import type { Change } from "../../../src/sources/source.ts";
-import { announcer } from "../../../src/status/kubernetes/announcements.ts";
-import { EventRecorder } from "../../../src/status/kubernetes/events.ts";
+import type { ResourceChange } from "../../../src/sources/source.ts";
+import { announcer } from "../../../src/status/events/announcements.ts";
+import { EventRecorder } from "../../../src/status/events/events.ts";
 import { StatusWriter } from "../../../src/status/kubernetes/writer.ts";
 
 /** The control plane without data planes: source, engine, statuses and Events; every listener counts as programmed. */
 export interface TestController {
   readonly engine: Engine;
-  readonly batches: readonly (readonly Change[])[];
+  readonly batches: readonly (readonly ResourceChange[])[];
   readonly writes: readonly string[];
   readonly fights: readonly string[];
   readonly log: readonly string[];
@@ -44,7 +44,7 @@ export function startController({ client, namespaces }: ControllerOptions): Test
     readKeyPair,
     readAuthorities,
   });
-  const batches: (readonly Change[])[] = [];
+  const batches: (readonly ResourceChange[])[] = [];
   const writes: string[] = [];
   const fights: string[] = [];
   const log: string[] = [];

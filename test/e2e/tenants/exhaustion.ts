@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { OWN, type Siege, type Stored, saidIn, WAIT } from "./siege.ts";
+import { OWN, type Siege, type Stored, saidIn, WAIT } from "./sustained-attack.ts";
 import { EMBEDDED, FRONTS, GATEWAY_API, HOST, http, MOST_LISTENERS, route, set } from "./world.ts";
 
 export function exhaustingTheController(siege: () => Siege): void {

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Siege } from "./siege.ts";
-import type { Outcome, Try } from "./stream-thief.ts";
+import type { Siege } from "./sustained-attack.ts";
+import type { Outcome, Try } from "./unauthorised-stream.ts";
 import { ENVOY, FRONTS, GATEWAY_API, http, object, SECRETS } from "./world.ts";
 
 const REASONS = ["token", "identity", "elsewhere"];

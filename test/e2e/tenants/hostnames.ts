@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { OWN, type Siege, WAIT } from "./siege.ts";
+import { OWN, type Siege, WAIT } from "./sustained-attack.ts";
 import { FRONTS, type Front, GATEWAY_API, HOST, http, route, set } from "./world.ts";
 
 /** Mallory wants what is alice's: the same on either data plane. */

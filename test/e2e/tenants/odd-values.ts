@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { OWN, type Siege, WAIT } from "./siege.ts";
+import { OWN, type Siege, WAIT } from "./sustained-attack.ts";
 import { FRONTS, type Front, HOST, http, route, set } from "./world.ts";
 
 /** Whatever a data plane might take for a command of its own. */

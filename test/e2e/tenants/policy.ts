@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { readText } from "../../chart/manifests.ts";
-import { ok } from "../bed.ts";
-import { OWN, type Siege, type Stored, WAIT } from "./siege.ts";
+import { ok } from "../../../tools/cluster/bed.ts";
+import { readText } from "../../../tools/cluster/chart.ts";
+import { OWN, type Siege, type Stored, WAIT } from "./sustained-attack.ts";
 import { FRONTS, GATEWAY_API, HOST, http, SECRETS, set } from "./world.ts";
 
 interface Readable extends Stored {

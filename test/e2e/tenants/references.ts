@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { auditLogOf } from "../../cluster/components.ts";
-import { OWN, type Siege, saidIn, WAIT } from "./siege.ts";
+import { auditLogOf } from "../../../tools/cluster/components.ts";
+import { OWN, type Siege, saidIn, WAIT } from "./sustained-attack.ts";
 import { FRONTS, type Front, GATEWAY_API, http, object, route, set } from "./world.ts";
 
 export function referringToOthers(siege: () => Siege): void {

@@ -2,12 +2,13 @@
  * Two tenants of two Gateways, one for each data plane: alice, who is served, and mallory, who may write whatever she likes in her own namespace (and is believed nothing). Names of
  * what is alice's are words that occur nowhere else: where mallory can read one of them, something told her.
  */
-import { CHART, ROOT, readText } from "../../chart/manifests.ts";
-import { loadImage } from "../../cluster/cluster.ts";
-import { loadSuiteImages } from "../../cluster/conformance.ts";
-import { productImage } from "../../cluster/product-image.ts";
-import { selfSigned } from "../../dataplanes/certificates.ts";
-import { Bed, ok } from "../bed.ts";
+
+import { Bed, ok } from "../../../tools/cluster/bed.ts";
+import { CHART, ROOT, readText } from "../../../tools/cluster/chart.ts";
+import { loadImage } from "../../../tools/cluster/cluster.ts";
+import { loadSuiteImages } from "../../../tools/cluster/conformance.ts";
+import { productImage } from "../../../tools/images/product-image.ts";
+import { selfSigned } from "../../dataplanes/support/certificates.ts";
 
 const ECHO = "registry.k8s.io/gateway-api/conformance/echo-basic:v0.2.0";
 export const SYSTEM = "mergeway-system";

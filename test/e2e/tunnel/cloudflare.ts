@@ -5,16 +5,16 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import type { IngressRule } from "../../../src/dataplanes/tunnel/tunnel-configuration.ts";
-import { ROOT } from "../../chart/manifests.ts";
-import type { ImageSpec } from "../../cluster/image.ts";
-import { inside } from "../../cluster/namespace.ts";
-import { nodeAddress } from "../../cluster/network.ts";
-import type { Cluster } from "../../cluster/places.ts";
-import { productImage } from "../../cluster/product-image.ts";
-import type { Entry } from "../../cluster/tar.ts";
-import type { Fault } from "../../tunnel/api-double.ts";
-import type { Answer, Visit } from "../../tunnel/edge-double.ts";
+import type { IngressRule } from "../../../src/dataplanes/tunnel/cloudflare/tunnel-configuration.ts";
+import { ROOT } from "../../../tools/cluster/chart.ts";
+import { inside } from "../../../tools/cluster/namespace.ts";
+import { nodeAddress } from "../../../tools/cluster/network.ts";
+import type { Cluster } from "../../../tools/host/places.ts";
+import type { ImageSpec } from "../../../tools/images/image.ts";
+import { productImage } from "../../../tools/images/product-image.ts";
+import type { Entry } from "../../../tools/images/tar.ts";
+import type { Fault } from "../../dataplanes/tunnel/support/api-double.ts";
+import type { Answer, Visit } from "../../dataplanes/tunnel/support/edge-double.ts";
 import type { FaultFor, Order, Started, TunnelSeen } from "./doubles.ts";
 
 const PROGRAM = fileURLToPath(new URL("doubles.ts", import.meta.url));
@@ -106,19 +106,19 @@ export class Cloudflare {
 
 /** The connector double in cloudflared's place: the same arguments, the same environment. */
 export function connectorImage(reference: string, started: Started): Promise<ImageSpec> {
-  const folder = join(ROOT, "test", "tunnel");
+  const folder = join(ROOT, "test", "dataplanes", "tunnel", "support");
   const sources = readdirSync(folder)
     .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
     .map(
       (name): Entry => ({
         kind: "file",
-        path: `/app/test/tunnel/${name}`,
+        path: `/app/connector/${name}`,
         mode: 0o644,
         source: join(folder, name),
       }),
     );
   return image(reference, started, {
-    entrypoint: ["/usr/bin/node", "/app/test/tunnel/connector-double.ts"],
+    entrypoint: ["/usr/bin/node", "/app/connector/connector-double.ts"],
     files: [...sources, textFile("/app/package.json", '{"type":"module"}')],
   });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { selfSigned } from "../../dataplanes/certificates.ts";
+import { selfSigned } from "../../dataplanes/support/certificates.ts";
 import {
   ACCEPTED,
   ALL_WELL,
@@ -12,7 +12,7 @@ import {
   type Place,
   said,
   tlsSecret,
-} from "../served-cluster.ts";
+} from "../support/served-cluster.ts";
 import { at, EDGE, parentSet, set, type TunnelScene } from "./scene.ts";
 
 export function conditionTables(scene: () => TunnelScene): void {

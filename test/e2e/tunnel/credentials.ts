@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ok } from "../bed.ts";
+import { ok } from "../../../tools/cluster/bed.ts";
 import {
   conditionOf,
   eventually,
@@ -9,7 +9,7 @@ import {
   type Place,
   SYSTEM,
   said,
-} from "../served-cluster.ts";
+} from "../support/served-cluster.ts";
 import { apiToken, at, parameters, parentSet, secret, set, shared, type TunnelScene } from "./scene.ts";
 
 export function credentials(scene: () => TunnelScene): void {

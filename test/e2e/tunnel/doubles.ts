@@ -3,9 +3,9 @@
  * standard input and output, each request with an id that its answer repeats.
  */
 import { createInterface } from "node:readline";
-import type { IngressRule } from "../../../src/dataplanes/tunnel/tunnel-configuration.ts";
-import { ApiDouble, type Fault } from "../../tunnel/api-double.ts";
-import { EdgeDouble, type Visit } from "../../tunnel/edge-double.ts";
+import type { IngressRule } from "../../../src/dataplanes/tunnel/cloudflare/tunnel-configuration.ts";
+import { ApiDouble, type Fault } from "../../dataplanes/tunnel/support/api-double.ts";
+import { EdgeDouble, type Visit } from "../../dataplanes/tunnel/support/edge-double.ts";
 
 export interface Started {
   readonly ca: string;

@@ -1,7 +1,7 @@
 /** A Gateway behind a tunnel with two tenants, the doubles of Cloudflare, and the words in which the tests speak about them. */
 import { expect } from "vitest";
-import { loadImage } from "../../cluster/cluster.ts";
-import { ok } from "../bed.ts";
+import { ok } from "../../../tools/cluster/bed.ts";
+import { loadImage } from "../../../tools/cluster/cluster.ts";
 import {
   ACCEPTED,
   gateway,
@@ -12,7 +12,7 @@ import {
   type Place,
   ServedCluster,
   said,
-} from "../served-cluster.ts";
+} from "../support/served-cluster.ts";
 import { API_URL, Cloudflare, connectorImage } from "./cloudflare.ts";
 
 const CONNECTOR = "connector-double:test";

@@ -1,6 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { ok } from "../bed.ts";
-import { eventually, http, httpRoute, listenerSet, type Place, SYSTEM, said } from "../served-cluster.ts";
+import { ok } from "../../../tools/cluster/bed.ts";
+import {
+  eventually,
+  http,
+  httpRoute,
+  listenerSet,
+  type Place,
+  SYSTEM,
+  said,
+} from "../support/served-cluster.ts";
 import { at, type Echo, EDGE, parentSet, secret, set, type TunnelScene } from "./scene.ts";
 
 export function serving(scene: () => TunnelScene): void {

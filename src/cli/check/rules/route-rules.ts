@@ -2,11 +2,11 @@
 import { type Key, keyFor } from "../../../api/key.ts";
 import type { ParentReference } from "../../../api/references.ts";
 import { GROUP_OF_KIND, type Kind, type Resource } from "../../../api/resource.ts";
-import type { ListenerOverlap } from "../../../matching/overlap.ts";
+import type { ListenerOverlap } from "../../../matching/overlap/overlap.ts";
 import type { HostItem, ListenerItem } from "../../../plan/plan.ts";
 import type { Rule as PlanRule, RuleOrigin } from "../../../plan/rule.ts";
 import { isRoute } from "../../../view/build-routes.ts";
-import { heldRefusals } from "../../../view/held-refusal.ts";
+import { heldRefusals } from "../../../view/pending-refusal.ts";
 import type { CheckInput, Problem, Rule } from "../finding.ts";
 import { rulePath } from "../places.ts";
 

@@ -5,7 +5,7 @@
  * last chunk are bounded like a head and may not speak of framing or of the connection.
  */
 
-import { HeaderFields } from "../http/header-fields.ts";
+import { HeaderFields } from "../message/header-fields.ts";
 import { readFields } from "./field-block.ts";
 import { HeadScanner } from "./head-scanner.ts";
 

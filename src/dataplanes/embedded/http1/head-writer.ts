@@ -3,7 +3,7 @@
  */
 
 import { STATUS_CODES } from "node:http";
-import type { HeaderFields } from "../http/header-fields.ts";
+import type { HeaderFields } from "../message/header-fields.ts";
 import { isToken } from "./field-block.ts";
 
 const unsafe = /[^\t\x20-\x7e\x80-\xff]/;

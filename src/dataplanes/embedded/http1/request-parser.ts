@@ -6,8 +6,8 @@
  * exactly `chunked`) is told as an invalid request, of which no body is read.
  */
 
-import { HeaderFields } from "../http/header-fields.ts";
-import { isAuthority } from "../http/request-target.ts";
+import { HeaderFields } from "../message/header-fields.ts";
+import { isAuthority } from "../message/request-target.ts";
 import { BodyDecoder, type BodySink } from "./body-decoder.ts";
 import { asksToClose } from "./connection-options.ts";
 import { isToken, readFields } from "./field-block.ts";

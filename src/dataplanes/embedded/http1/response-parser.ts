@@ -5,7 +5,7 @@
  * Interim answers are told as they come; a switch of protocols is one only where it was asked for.
  */
 
-import { HeaderFields } from "../http/header-fields.ts";
+import { HeaderFields } from "../message/header-fields.ts";
 import { BodyDecoder, type BodyFraming, type BodySink } from "./body-decoder.ts";
 import { asksToClose } from "./connection-options.ts";
 import { readFields } from "./field-block.ts";

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { freePage, PAGE_BYTES, takePage } from "../pages.ts";
+import { freePage, PAGE_BYTES, takePage } from "../sockets/write-buffers.ts";
 
 /** Pieces up to this size go out as text with what is around them: one plain write, measurably cheaper than a gathered one. */
 export const SMALL_BYTES: number = 4 * 1024;

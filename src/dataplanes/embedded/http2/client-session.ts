@@ -1,7 +1,7 @@
 /** The client's side of a connection: requests go out, as many at a time as the backend takes. */
 
-import { HeaderFields } from "../http/header-fields.ts";
-import type { Limits } from "../options.ts";
+import type { Limits } from "../limits/options.ts";
+import { HeaderFields } from "../message/header-fields.ts";
 import type { BlockHead } from "./header-block.ts";
 import {
   type FieldBounds,

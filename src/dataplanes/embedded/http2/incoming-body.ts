@@ -1,4 +1,4 @@
-import type { BodySource } from "../http/request-body.ts";
+import type { BodySource } from "../message/request-body.ts";
 import type { Stream } from "./stream.ts";
 
 /**

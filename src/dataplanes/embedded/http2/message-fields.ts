@@ -7,9 +7,9 @@
  * - What is too long or too much is counted to its end and not kept.
  */
 
-import { type Field, fieldKind } from "./field.ts";
-import type { FieldSink } from "./hpack-decoder.ts";
-import { encodings } from "./hpack-encoder.ts";
+import type { FieldSink } from "./hpack/decoder.ts";
+import { encodings } from "./hpack/encoder.ts";
+import { type Field, fieldKind } from "./hpack/field.ts";
 
 export interface FieldBounds {
   readonly headerBytes: number;

@@ -3,8 +3,8 @@
  * that saves most of the writes, and over TLS most of the records.
  */
 
-import { freePage, PAGE_BYTES, takePage } from "../pages.ts";
-import type { HeaderBlockWriter } from "./hpack-encoder.ts";
+import { freePage, PAGE_BYTES, takePage } from "../sockets/write-buffers.ts";
+import type { HeaderBlockWriter } from "./hpack/encoder.ts";
 import { FRAME_HEAD_BYTES, flag, frameType, MAX_FRAME_BYTES, preface } from "./protocol.ts";
 
 /** Where closed connections write. */

@@ -5,8 +5,8 @@
  * opened meanwhile are the last.
  */
 
-import { HeaderFields } from "../http/header-fields.ts";
-import type { Limits } from "../options.ts";
+import type { Limits } from "../limits/options.ts";
+import { HeaderFields } from "../message/header-fields.ts";
 import type { BlockHead } from "./header-block.ts";
 import {
   type FieldBounds,

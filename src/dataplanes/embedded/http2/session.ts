@@ -7,12 +7,12 @@
  * - A header block is read as a whole or not at all, and never beyond its bounds.
  */
 
-import type { HeaderFields } from "../http/header-fields.ts";
+import type { HeaderFields } from "../message/header-fields.ts";
 import { Allowance } from "./allowance.ts";
 import { type FrameHandler, type FrameHead, FrameReader, uint31At } from "./frame-reader.ts";
 import { type BlockHead, HeaderBlock } from "./header-block.ts";
-import { type FieldSink, HpackDecoder } from "./hpack-decoder.ts";
-import { HeaderBlockWriter, HpackEncoder } from "./hpack-encoder.ts";
+import { type FieldSink, HpackDecoder } from "./hpack/decoder.ts";
+import { HeaderBlockWriter, HpackEncoder } from "./hpack/encoder.ts";
 import { Outbox, type OutboxOwner } from "./outbox.ts";
 import {
   CONNECTION_LOST,

@@ -1,5 +1,5 @@
 import { Duplex } from "node:stream";
-import type { HeaderFields } from "../http/header-fields.ts";
+import type { HeaderFields } from "../message/header-fields.ts";
 import { errorCode } from "./protocol.ts";
 import type { Stream, StreamHandler } from "./stream.ts";
 

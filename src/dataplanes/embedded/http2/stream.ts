@@ -6,7 +6,7 @@
  * - What cannot be sent yet, because a window or the connection is full, is kept here; the writer is asked to wait.
  */
 
-import type { HeaderFields } from "../http/header-fields.ts";
+import type { HeaderFields } from "../message/header-fields.ts";
 import type { Outbox } from "./outbox.ts";
 import { errorCode, MAX_FRAME_BYTES, MAX_WINDOW_BYTES } from "./protocol.ts";
 

@@ -1,5 +1,5 @@
 import { createServer, type Server, type Socket } from "node:net";
-import type { Connections } from "../connections.ts";
+import type { Connections } from "../limits/connections.ts";
 import type { Binding } from "../streams/tcp-port.ts";
 import type { PortServer } from "./port-server.ts";
 

@@ -5,7 +5,7 @@ import { normalizeName } from "../../../matching/authority.ts";
 import type { RoutingTable } from "../../../matching/routing-table.ts";
 import type { CertificateItem } from "../../../plan/certificate.ts";
 import type { ClientValidation, ListenerItem, TlsVersion } from "../../../plan/plan.ts";
-import { checkCertificate } from "../check-certificate.ts";
+import { checkCertificate } from "../sockets/check-certificate.ts";
 
 /** AES-128 first: measured a third cheaper per handshake than the larger keys, and as safe in practice. */
 const CIPHERS: string = [

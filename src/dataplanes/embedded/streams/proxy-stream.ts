@@ -1,8 +1,8 @@
 import type { Duplex } from "node:stream";
 import type { ConnectionOptions } from "node:tls";
 import type { Endpoint } from "../../../plan/backend.ts";
-import { connectEndpoint, type Side, sideOf } from "./connect-endpoint.ts";
-import { type SpliceEnd, splice } from "./splice.ts";
+import { connectEndpoint, type Side, sideOf } from "../sockets/connect-endpoint.ts";
+import { type SpliceEnd, splice } from "../sockets/splice.ts";
 
 export interface ProxyStreamOptions {
   /** Half-open allowed; nothing read from it yet, or everything put back. Belongs to the proxy from here on. */

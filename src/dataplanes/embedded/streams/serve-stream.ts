@@ -5,13 +5,13 @@
  */
 
 import type { Duplex } from "node:stream";
+import { chooseWeighted } from "../../../matching/weighted-choice.ts";
 import type { BackendItem, Endpoint } from "../../../plan/backend.ts";
 import type { CertificateItem } from "../../../plan/certificate.ts";
 import type { ItemId, ListenerItem } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
-import { chooseWeighted } from "../weighted-choice.ts";
-import { backendTlsOptions } from "./backend-tls.ts";
-import { sideOf } from "./connect-endpoint.ts";
+import { backendTlsOptions } from "../sockets/backend-tls.ts";
+import { sideOf } from "../sockets/connect-endpoint.ts";
 import { proxyStream, type StreamEnd } from "./proxy-stream.ts";
 
 /** The part of the routing table that streams need. */

@@ -1,5 +1,5 @@
-import type { Deadlines } from "../deadlines.ts";
-import type { Limits } from "../options.ts";
+import type { Deadlines } from "../limits/deadlines.ts";
+import type { Limits } from "../limits/options.ts";
 
 /** What pools of all kinds are made with. */
 export interface PoolParts {

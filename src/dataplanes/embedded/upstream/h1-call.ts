@@ -1,6 +1,6 @@
-import type { Deadlines, Timed } from "../deadlines.ts";
 import { isToken } from "../http1/field-block.ts";
 import { fieldLines } from "../http1/head-writer.ts";
+import type { Deadlines, Timed } from "../limits/deadlines.ts";
 import type { H1Connection } from "./h1-connection.ts";
 import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
 

@@ -6,10 +6,10 @@
  */
 
 import type { Socket } from "node:net";
-import type { Deadlines, Timed } from "../deadlines.ts";
-import type { HeaderFields } from "../http/header-fields.ts";
 import { type AnswerSink, type ReceivedAnswer, ResponseParser } from "../http1/response-parser.ts";
-import type { Limits } from "../options.ts";
+import type { Deadlines, Timed } from "../limits/deadlines.ts";
+import type { Limits } from "../limits/options.ts";
+import type { HeaderFields } from "../message/header-fields.ts";
 import type { H1Call } from "./h1-call.ts";
 import type { Link } from "./link.ts";
 import { RequestSender, type SendProgress } from "./request-sender.ts";

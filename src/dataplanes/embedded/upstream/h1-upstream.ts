@@ -1,5 +1,5 @@
-import type { Deadlines } from "../deadlines.ts";
-import type { Limits } from "../options.ts";
+import type { Deadlines } from "../limits/deadlines.ts";
+import type { Limits } from "../limits/options.ts";
 import type { BudgetedPool, ConnectionBudget, PoolParts } from "./connection-budget.ts";
 import type { Connector } from "./connector.ts";
 import { H1Call } from "./h1-call.ts";

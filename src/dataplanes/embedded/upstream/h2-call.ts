@@ -1,10 +1,10 @@
-import type { Deadlines, Timed } from "../deadlines.ts";
-import type { HeaderFields } from "../http/header-fields.ts";
-import { isGrpc } from "../http/local-reply.ts";
 import type { AnswerHandler, ClientSession } from "../http2/client-session.ts";
 import { CONNECTION_LOST, errorCode } from "../http2/protocol.ts";
 import type { Stream } from "../http2/stream.ts";
-import type { Limits } from "../options.ts";
+import type { Deadlines, Timed } from "../limits/deadlines.ts";
+import type { Limits } from "../limits/options.ts";
+import type { HeaderFields } from "../message/header-fields.ts";
+import { isGrpc } from "../proxy/local-reply.ts";
 import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
 
 export interface H2CallParts {

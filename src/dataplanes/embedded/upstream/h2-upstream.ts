@@ -1,7 +1,7 @@
-import type { Deadlines, Timed } from "../deadlines.ts";
 import { ClientSession, type ClientSessionEvents } from "../http2/client-session.ts";
 import { SocketWire } from "../http2/wire.ts";
-import type { Limits } from "../options.ts";
+import type { Deadlines, Timed } from "../limits/deadlines.ts";
+import type { Limits } from "../limits/options.ts";
 import type { BudgetedPool, ConnectionBudget, PoolParts } from "./connection-budget.ts";
 import type { Connector } from "./connector.ts";
 import { H2Call } from "./h2-call.ts";

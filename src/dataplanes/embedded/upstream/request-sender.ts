@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
-import type { HeaderFields } from "../http/header-fields.ts";
 import { fieldLines } from "../http1/head-writer.ts";
 import { writePiece } from "../http1/write-piece.ts";
+import type { HeaderFields } from "../message/header-fields.ts";
 import type { H1Call } from "./h1-call.ts";
 
 /** `blocked`: the backend does not take what it is sent; `broken`: the body is not what its length says. */

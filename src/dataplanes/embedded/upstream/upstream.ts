@@ -1,5 +1,5 @@
 import type { Duplex, Readable } from "node:stream";
-import type { HeaderFields } from "../http/header-fields.ts";
+import type { HeaderFields } from "../message/header-fields.ts";
 
 /** One endpoint of one backend, spoken to in one protocol over connections of its own. */
 export interface Upstream {

@@ -11,8 +11,8 @@
 import { normalizeName } from "../../../matching/authority.ts";
 import { isWildcard, matchesName } from "../../../plan/hostname.ts";
 import { type DeltaRequest, deltaResponse } from "../messages/discovery.ts";
-import { BorrowedNames } from "./borrowed-names.ts";
-import { keyOf, Patience } from "./patience.ts";
+import { keyOf, Patience } from "./dependency-wait.ts";
+import { BorrowedNames } from "./on-demand-names.ts";
 import { ALL, type Kind, kindOf, kinds, type Reference, type Resource, urlOf } from "./resource.ts";
 import type { ResourceStore, StoreWatcher } from "./resource-store.ts";
 import { Subscription } from "./subscription.ts";

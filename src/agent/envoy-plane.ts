@@ -1,0 +1,156 @@
+/**
+ * The agent beside an Envoy: writes its bootstrap, gives it the plan over a socket in the volume that both share, and drains it. Envoy is started and restarted by the kubelet,
+ * so that either of the two can go without the other: an Envoy without an agent goes on with what it has, and one that returns gets all of it again.
+ */
+import { rmSync, writeFileSync } from "node:fs";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import type { Replica } from "../dataplanes/envoy/ads/ads-server.ts";
+import { createEnvoyDataPlane, type TracingOptions } from "../dataplanes/envoy/envoy-data-plane.ts";
+import { bootstrap } from "../dataplanes/envoy/process/bootstrap.ts";
+import { EnvoyAdmin } from "../dataplanes/envoy/process/envoy-admin.ts";
+import { LEAVE_MS, type PodPlane, pause } from "./pod-plane.ts";
+
+export interface EnvoyPodOptions {
+  readonly gateway: string;
+  readonly pod: string;
+  /** Shared with Envoy. */
+  readonly directory: string;
+  /** Where Envoy answers readiness probes. */
+  readonly readinessPort: number;
+  readonly drainSeconds: number;
+  readonly accessLog: boolean;
+  readonly tracing?: TracingOptions | undefined;
+  /** Whether what Envoy says of refusals is logged, with parts of all tenants' configuration. */
+  readonly isDebugged?: boolean;
+  readonly log: (level: "info" | "warn", message: string) => void;
+}
+
+const MAX_CONNECTIONS = 50_000;
+const LOOK_MS = 200;
+/** Clients with open connections are told to leave with their next answer; most have one within this time. */
+const IDLE_MS = 5_000;
+
+export function envoyPodPlane(options: EnvoyPodOptions): PodPlane {
+  const { directory, gateway, pod, log } = options;
+  const server = { path: join(directory, "ads") };
+  const adminPath = join(directory, "admin");
+  const address = hasIpv6() ? "::" : "0.0.0.0";
+  const config = bootstrap({
+    node: { id: pod, cluster: gateway },
+    server,
+    admin: { path: adminPath },
+    maxConnections: MAX_CONNECTIONS,
+    spansTo: options.tracing?.endpoint,
+    readiness: { address, port: options.readinessPort },
+  });
+  writeFileSync(join(directory, "bootstrap.json"), JSON.stringify(config), { mode: 0o600 });
+  // Left by an agent that was killed.
+  rmSync(server.path, { force: true });
+  const plan = Promise.withResolvers<void>();
+  const dataPlane = createEnvoyDataPlane({
+    bind: { address },
+    // Whoever reaches the socket shares the pod's volume.
+    serve: { listen: server, gatewayOf: () => gateway, after: plan.promise, isLocal: true },
+    accessLog: options.accessLog,
+    ...(options.tracing === undefined ? {} : { tracing: options.tracing }),
+    onLog: (line) => log("warn", `envoy: ${line}`),
+    ...(options.isDebugged === true ? { onDebug: (line: string) => log("info", `envoy: ${line}`) } : {}),
+  });
+  const admin = new EnvoyAdmin(adminPath);
+  const serving = new ServingReplicas(() => dataPlane.replicas, admin);
+  let drained: Promise<void> | undefined;
+  return {
+    dataPlane,
+    begin: () => plan.resolve(),
+    get isReady() {
+      return drained === undefined && serving.some;
+    },
+    drain() {
+      drained ??= (async () => {
+        log("info", "leaving: no new connections are expected, those in flight may finish");
+        await serving.leave();
+        await pause(LEAVE_MS);
+        const graceMs = Math.max(0, options.drainSeconds * 1000 - LEAVE_MS);
+        await admin.drain({ graceMs, idleMs: IDLE_MS, isGone: () => dataPlane.replicas.length === 0 });
+        // Not the pod has to go but Envoy alone: the next one serves again.
+        serving.onNext(() => {
+          drained = undefined;
+        });
+      })();
+      return drained;
+    },
+    async close() {
+      serving.close();
+      const closed = dataPlane.close({ graceMs: 0 });
+      plan.resolve();
+      await closed;
+    },
+  };
+}
+
+/**
+ * Which Envoys have all of their first configuration, and threads that serve. Each is told once that it
+ * is ready. Neither later configuration nor a lost stream makes it unready: it goes on serving.
+ */
+class ServingReplicas {
+  readonly #replicas: () => readonly Replica[];
+  readonly #admin: EnvoyAdmin;
+  readonly #timer: NodeJS.Timeout;
+  #serving: ReadonlySet<Replica> = new Set();
+  #leaving: ReadonlySet<Replica> = new Set();
+  #onNext: (() => void) | undefined;
+  #isLooking = false;
+
+  constructor(replicas: () => readonly Replica[], admin: EnvoyAdmin) {
+    this.#replicas = replicas;
+    this.#admin = admin;
+    this.#timer = setInterval(() => void this.#look(), LOOK_MS).unref();
+  }
+
+  get some(): boolean {
+    return this.#replicas().some((replica) => this.#serving.has(replica));
+  }
+
+  /** The Envoys that are there now get no new clients any more. */
+  async leave(): Promise<void> {
+    this.#leaving = new Set(this.#replicas());
+    await this.#admin.setReady(false);
+  }
+
+  /** Called when an Envoy serves that was not there when the others were told to leave. */
+  onNext(call: () => void): void {
+    this.#onNext = call;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    try {
+      await this.#welcome();
+    } finally {
+      this.#isLooking = false;
+    }
+  }
+
+  async #welcome(): Promise<void> {
+    const settled = this.#replicas().filter((each) => this.#serving.has(each) || each.stream.settled);
+    const fresh = settled.filter((each) => !this.#serving.has(each) && !this.#leaving.has(each));
+    if (fresh.length > 0 && !((await this.#admin.isLive()) && (await this.#admin.setReady(true)))) return;
+    this.#serving = new Set(settled);
+    if (fresh.length === 0) return;
+    this.#onNext?.();
+    this.#onNext = undefined;
+  }
+}
+
+/** A pod without IPv6 cannot open ports for both. */
+function hasIpv6(): boolean {
+  return Object.values(networkInterfaces()).some((addresses) =>
+    addresses?.some(({ family }) => family === "IPv6"),
+  );
+}

@@ -1,0 +1,140 @@
+import type { Socket } from "node:net";
+import type { ItemId, PortItem } from "../../../plan/plan.ts";
+import type { TenantBudget } from "./tenant-budgets.ts";
+
+/** One client connection, from accept to close. */
+export class Connection {
+  readonly socket: Socket;
+  readonly port: PortItem;
+  readonly client: string;
+  /** The port's number, as a header says it. */
+  readonly portText: string;
+  /** Chosen by SNI at the handshake; undefined on cleartext ports, where every request chooses anew. */
+  readonly listener: ItemId | undefined;
+  /** Requests in flight; an upgraded connection counts as one for as long as it lasts. */
+  active = 0;
+  /** Who it counts for; on cleartext ports the tenant that was asked for last. */
+  #budget: TenantBudget | undefined;
+  #closing = false;
+  #takeLeave: (() => void) | undefined;
+
+  constructor(socket: Socket, port: PortItem, listener?: ItemId) {
+    this.socket = socket;
+    this.port = port;
+    this.portText = String(port.port);
+    this.listener = listener;
+    this.client = withoutMappedPrefix(socket.remoteAddress ?? "");
+  }
+
+  get secure(): boolean {
+    return this.listener !== undefined;
+  }
+
+  /** No further request is taken: the next answer says so. */
+  get closing(): boolean {
+    return this.#closing;
+  }
+
+  /** How its protocol says goodbye: after the last answer, or by GOAWAY and the end of the last stream. */
+  onClosing(takeLeave: () => void): void {
+    this.#takeLeave = takeLeave;
+    if (this.#closing) takeLeave();
+  }
+
+  closeGracefully(): void {
+    if (this.#closing) return;
+    this.#closing = true;
+    this.#takeLeave?.();
+  }
+
+  requestEnded(): void {
+    this.active--;
+  }
+
+  /** A cleartext connection is nobody's until somebody is asked for; false: the tenant may not have another one. */
+  countFor(budget: TenantBudget | undefined): boolean {
+    if (budget === this.#budget || this.listener !== undefined) return true;
+    if (this.socket.destroyed || budget?.takeConnection() === false) return false;
+    this.#budget?.giveBackConnection();
+    this.#budget = budget;
+    return true;
+  }
+
+  closed(): void {
+    this.#budget?.giveBackConnection();
+    this.#budget = undefined;
+  }
+}
+
+/** All connections of one thread, so that a port or a listener that goes away can take leave of its own, and of no others. */
+export class Connections {
+  /** Every accepted socket, also those that nobody has asked anything on yet. */
+  readonly #sockets: Set<Socket> = new Set();
+  readonly #open: Set<Connection> = new Set();
+  readonly #byListener: Map<ItemId, Set<Connection>> = new Map();
+  #onEmpty: (() => void) | undefined;
+
+  get size(): number {
+    return this.#sockets.size;
+  }
+
+  accept(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.on("error", ignore);
+    socket.once("close", () => {
+      this.#sockets.delete(socket);
+      if (this.#sockets.size === 0) this.#onEmpty?.();
+    });
+  }
+
+  /** From here on the connection speaks HTTP. */
+  add(connection: Connection): void {
+    const { socket, listener } = connection;
+    this.#open.add(connection);
+    if (listener !== undefined) {
+      const siblings = this.#byListener.get(listener) ?? new Set();
+      this.#byListener.set(listener, siblings.add(connection));
+    }
+    socket.once("close", () => this.#remove(connection));
+  }
+
+  leaveListener(listener: ItemId): void {
+    for (const connection of this.#byListener.get(listener) ?? []) connection.closeGracefully();
+  }
+
+  leavePort(port: ItemId): void {
+    for (const connection of this.#open) if (connection.port.id === port) connection.closeGracefully();
+  }
+
+  /** Resolves when the last connection has closed, by itself or at the limit. */
+  async drain(graceMs: number): Promise<void> {
+    for (const connection of this.#open) connection.closeGracefully();
+    if (this.#sockets.size > 0 && graceMs > 0) {
+      await new Promise<void>((resolve) => {
+        const limit = setTimeout(resolve, graceMs);
+        this.#onEmpty = () => {
+          clearTimeout(limit);
+          resolve();
+        };
+      });
+    }
+    for (const connection of this.#open) connection.socket.destroy();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #remove(connection: Connection): void {
+    connection.closed();
+    this.#open.delete(connection);
+    if (connection.listener === undefined) return;
+    const siblings = this.#byListener.get(connection.listener);
+    siblings?.delete(connection);
+    if (siblings?.size === 0) this.#byListener.delete(connection.listener);
+  }
+}
+
+/** Clients over IPv4 look like `::ffff:192.0.2.1` on a socket bound to both families. */
+function withoutMappedPrefix(address: string): string {
+  return address.startsWith("::ffff:") ? address.slice(7) : address;
+}
+
+function ignore(): void {}

@@ -1,0 +1,165 @@
+import type { ItemId, ListenerItem, PlanDelta } from "../../../plan/plan.ts";
+import {
+  DEFAULT_TENANT_LIMITS,
+  isOfPlatform,
+  type TenantLimits,
+  tenantLimits,
+} from "../../../plan/tenant-limits.ts";
+
+/** The limits of one Gateway's tenants in this thread; shared, so that a change holds for all of them at once. */
+interface Shares {
+  limits: TenantLimits;
+}
+
+/** What one tenant has at the moment, in this thread. Taking and giving back are an addition each. */
+export class TenantBudget {
+  readonly #shares: Shares;
+  readonly #onUnused: () => void;
+  /** Listeners of the plan that are this tenant's. */
+  listeners = 0;
+  #connections = 0;
+  #requests = 0;
+
+  constructor(shares: Shares, onUnused: () => void) {
+    this.#shares = shares;
+    this.#onUnused = onUnused;
+  }
+
+  get connections(): number {
+    return this.#connections;
+  }
+
+  get requests(): number {
+    return this.#requests;
+  }
+
+  /** False: the tenant has as many as it may have. What was taken must be given back once. */
+  takeConnection(): boolean {
+    const { connections } = this.#shares.limits;
+    if (connections > 0 && this.#connections >= connections) return false;
+    this.#connections++;
+    return true;
+  }
+
+  giveBackConnection(): void {
+    this.#connections--;
+    if (this.listeners === 0) this.settle();
+  }
+
+  takeRequest(): boolean {
+    const { requests } = this.#shares.limits;
+    if (requests > 0 && this.#requests >= requests) return false;
+    this.#requests++;
+    return true;
+  }
+
+  giveBackRequest(): void {
+    this.#requests--;
+    if (this.listeners === 0) this.settle();
+  }
+
+  /** Nobody needs to remember a tenant that is neither in the plan nor under way. */
+  settle(): void {
+    if (this.listeners === 0 && this.#connections === 0 && this.#requests === 0) this.#onUnused();
+  }
+}
+
+/**
+ * The tenants of a thread, by the object that carries the listener. A tenant is known while the plan has a listener of it or
+ * while something of it is under way: removing a listener and adding it again forgives nothing.
+ */
+export class TenantBudgets {
+  readonly #threads: number;
+  readonly #byListener: Map<ItemId, TenantBudget> = new Map();
+  readonly #byOwner: Map<string, TenantBudget> = new Map();
+  readonly #shares: Map<string, Shares> = new Map();
+  /** Which Gateway an item is of, for its removal. */
+  readonly #gateways: Map<ItemId, string> = new Map();
+
+  /** A limit is divided among the threads of a pod, none of which knows of the others' connections. */
+  constructor(threads = 1) {
+    this.#threads = threads;
+  }
+
+  /** Undefined: the listener is the platform's, or unknown. */
+  of(listener: ItemId): TenantBudget | undefined {
+    return this.#byListener.get(listener);
+  }
+
+  /** In this thread; for whoever must hold a limit that is not a tenant's. */
+  limitsOf(gateway: string): TenantLimits {
+    return this.#sharesOf(gateway).limits;
+  }
+
+  /** All that are known. */
+  budgets(): Iterable<TenantBudget> {
+    return this.#byOwner.values();
+  }
+
+  apply({ upserts, removes }: PlanDelta): void {
+    const left: (TenantBudget | undefined)[] = removes.map((id) => this.#leave(id));
+    for (const id of removes) {
+      const gateway = this.#gateways.get(id);
+      if (gateway !== undefined) this.#setLimits(gateway, undefined);
+      this.#gateways.delete(id);
+    }
+    for (const item of upserts) {
+      if (item.type === "gateway") {
+        this.#gateways.set(item.id, item.gateway);
+        this.#setLimits(item.gateway, item.tenantLimits);
+      } else if (item.type === "listener") {
+        left.push(this.#leave(item.id));
+        this.#enter(item);
+      }
+    }
+    for (const budget of left) budget?.settle();
+  }
+
+  #enter(listener: ListenerItem): void {
+    if (isOfPlatform(listener)) return;
+    const key = keyOf(listener);
+    let budget = this.#byOwner.get(key);
+    if (budget === undefined) {
+      const fresh = new TenantBudget(this.#sharesOf(listener.gateway), () => this.#byOwner.delete(key));
+      this.#byOwner.set(key, fresh);
+      budget = fresh;
+    }
+    budget.listeners++;
+    this.#byListener.set(listener.id, budget);
+  }
+
+  #leave(listener: ItemId): TenantBudget | undefined {
+    const budget = this.#byListener.get(listener);
+    if (budget === undefined) return undefined;
+    this.#byListener.delete(listener);
+    budget.listeners--;
+    return budget;
+  }
+
+  #setLimits(gateway: string, said: TenantLimits | undefined): void {
+    const { connections, requests, backendConnections } = tenantLimits(said);
+    this.#sharesOf(gateway).limits = {
+      connections: this.#share(connections),
+      requests: this.#share(requests),
+      backendConnections: this.#share(backendConnections),
+    };
+  }
+
+  #sharesOf(gateway: string): Shares {
+    let shares = this.#shares.get(gateway);
+    if (shares === undefined) {
+      shares = { limits: DEFAULT_TENANT_LIMITS };
+      this.#shares.set(gateway, shares);
+      this.#setLimits(gateway, undefined);
+    }
+    return shares;
+  }
+
+  #share(limit: number): number {
+    return Math.ceil(limit / this.#threads);
+  }
+}
+
+function keyOf({ gateway, owner }: ListenerItem): string {
+  return `${gateway} ${owner.kind} ${owner.namespace}/${owner.name}`;
+}

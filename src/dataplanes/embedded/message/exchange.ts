@@ -1,0 +1,55 @@
+import type { Duplex } from "node:stream";
+import type { Connection } from "../limits/connections.ts";
+import type { HeaderFields } from "./header-fields.ts";
+import type { BodySource } from "./request-body.ts";
+
+/** One request and the way back to its client, the same for HTTP/1.1 and HTTP/2. */
+export interface Exchange {
+  readonly connection: Connection;
+  readonly protocol: "HTTP/1.0" | "HTTP/1.1" | "HTTP/2";
+  readonly method: string;
+  /** As the client wrote it: path and query, or a whole URL. */
+  readonly target: string;
+  /** Undefined when the client gave none or contradicted itself. */
+  readonly authority: string | undefined;
+  /** Lower-case names, without Host and pseudo headers. */
+  readonly headers: HeaderFields;
+  /** Undefined when the request has none. */
+  readonly body: BodySource | undefined;
+  /** The client asks to go on with the WebSocket protocol. */
+  readonly websocket: boolean;
+  /** Why the message must not be served, as its own framing or header says. */
+  readonly invalid: string | undefined;
+
+  /** The status that was sent, 0 before. */
+  readonly status: number;
+  readonly bytesSent: number;
+
+  /** Lets a client that waits for it send its body. */
+  continue(): void;
+  /**
+   * Passes on an answer that informs; nothing happens where the client knows no such thing or does
+   * not read.
+   */
+  inform(status: number, headers: HeaderFields): void;
+  /** Fields after the body; complete only when the body has ended. */
+  trailers(): HeaderFields | undefined;
+  /**
+   * Before an answer with a body and announced trailers: whether these can follow, for which its
+   * header is changed.
+   */
+  expectTrailers(headers: HeaderFields): boolean;
+  /** Whoever sends what cannot be understood or taken is not asked to go on: the next bytes may not be what they seem. */
+  closeAfterAnswer(): void;
+  answer(status: number, headers: HeaderFields, hasBody: boolean): void;
+  /** The chunk may be overwritten afterwards. False asks to wait for `onDrain`. */
+  write(chunk: Buffer): boolean;
+  onDrain(handler: () => void): void;
+  end(trailers?: HeaderFields): void;
+  /** Ends an answer that cannot be completed so that the client notices; `code` is that of the backend's HTTP/2 stream, if it had one. */
+  abort(code?: number): void;
+  /** Joins the client with the stream of a backend that agreed to switch protocols. */
+  switchProtocols(headers: HeaderFields, backend: Duplex): void;
+  /** Called once, when everything is sent or the client has gone. */
+  onClose(handler: () => void): void;
+}

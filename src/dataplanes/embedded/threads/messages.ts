@@ -1,0 +1,34 @@
+import type { ItemId } from "../../../plan/plan.ts";
+import type { RequestRecord } from "../../request-record.ts";
+import type { Limits, TrustedFront } from "../limits/options.ts";
+import type { PortFate } from "../ports/ports.ts";
+import type { TransferDelta } from "./plan-transfer.ts";
+
+/** What a worker is started with. */
+export interface WorkerSetup {
+  readonly address: string;
+  readonly limits: Limits;
+  readonly trustedHops: TrustedFront;
+  readonly ticketSecret: Uint8Array;
+  /** How many there are. */
+  readonly threads: number;
+  readonly wantsRecords: boolean;
+  readonly wantsRefusals: boolean;
+}
+
+export type ToWorker =
+  /** `bound`: where the ports of the delta are really opened. */
+  | {
+      readonly type: "apply";
+      readonly turn: number;
+      readonly delta: TransferDelta;
+      readonly bound: ReadonlyMap<ItemId, number>;
+    }
+  | { readonly type: "close"; readonly graceMs: number };
+
+export type FromWorker =
+  | { readonly type: "applied"; readonly turn: number }
+  | { readonly type: "port"; readonly port: ItemId; readonly fate: PortFate }
+  | { readonly type: "records"; readonly records: readonly RequestRecord[] }
+  /** Connections by listener. */
+  | { readonly type: "refused"; readonly connections: ReadonlyMap<ItemId, number> };

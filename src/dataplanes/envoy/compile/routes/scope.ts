@@ -1,0 +1,134 @@
+/**
+ * One scope: what a hostname pattern at a port means. A port has a scope for every listener and for every host whose names belong to its own
+ * listener, so the most specific scope of a name always belongs to the name's listener (isolation), and a tenant is a few small scopes.
+ *
+ * The rules of the host come first, then those of wider hosts of the same listener.
+ */
+
+import { isWildcard } from "../../../../plan/hostname.ts";
+import type { HostItem, ListenerItem, PortItem } from "../../../../plan/plan.ts";
+import { type Reference, type Resource, resource } from "../../ads/resource.ts";
+import { filterOff, headerMatch, luaOn, route, routeMatch, scopedRoutes } from "../../messages/route.ts";
+import type { Message } from "../../wire/protobuf.ts";
+import type { Model } from "../model.ts";
+import {
+  clusterName,
+  endpointsName,
+  listenerWord,
+  NORMAL_FILTER,
+  SCOPE_HEADER,
+  SNI_HEADER,
+  scopeName,
+  TENANCY_FILTER,
+  type Variant,
+} from "../names.ts";
+import { defaultRetry } from "./retries.ts";
+import { ruleRoutes } from "./rule-routes.ts";
+
+const REPLAY_BYTES = 64 * 1024;
+
+export interface Scope {
+  readonly resource: Resource;
+  readonly listener: ListenerItem;
+  /** Backends that it forwards to, and those that only decide what it looks like. */
+  readonly clusters: ReadonlyMap<string, { readonly backend: string; readonly variant: Variant }>;
+  readonly backends: ReadonlySet<string>;
+}
+
+/** What a scope is made of, if it is not what the model says. */
+export interface ScopeContent {
+  readonly name?: string;
+  readonly hosts: Iterable<Pick<HostItem, "hostname" | "rules">>;
+}
+
+/** The hosts whose rules a scope has, most specific first; undefined: there is no such scope. */
+export function hostsOfScope(model: Model, port: PortItem, pattern: string): readonly HostItem[] | undefined {
+  const listener = model.httpOwner(port.id, pattern);
+  if (listener === undefined) return undefined;
+  if (listener.hostname !== pattern && !model.hasHost(listener.id, pattern)) return undefined;
+  return [...model.hostsCovering(listener.id, pattern)];
+}
+
+export function compileScope(
+  model: Model,
+  port: PortItem,
+  pattern: string,
+  content?: ScopeContent,
+): Scope | undefined {
+  const listener = model.httpOwner(port.id, pattern);
+  const hosts = content?.hosts ?? hostsOfScope(model, port, pattern);
+  if (listener === undefined || hosts === undefined) return undefined;
+  const name = content?.name ?? scopeName(port, pattern);
+  const clusters = new Map<string, { readonly backend: string; readonly variant: Variant }>();
+  const backends = new Set<string>();
+  const routes: Message[] = port.protocol === "tls" ? [misdirected(name, listener, pattern)] : [];
+  for (const host of hosts) {
+    for (const rule of host.rules) {
+      for (const each of ruleRoutes(rule, {
+        port,
+        scope: pattern,
+        hostname: host.hostname,
+        listener: listener.id,
+        backend: (id) => model.get("backend", id),
+        uses: (backend, variant) =>
+          clusters.set(clusterName(port.gateway, backend, variant), { backend, variant }),
+        dependsOn: (backend) => backends.add(backend),
+      }))
+        routes.push(each);
+    }
+  }
+  routes.push(unmatched(listener, pattern));
+  const encoded = scopedRoutes({
+    name,
+    routes,
+    retry: defaultRetry,
+    replayBytes: REPLAY_BYTES,
+    removeHeaders: [SCOPE_HEADER, SNI_HEADER, "x-envoy-external-address"],
+    perFilter: [
+      [NORMAL_FILTER, filterOff()],
+      [TENANCY_FILTER, filterOff()],
+    ],
+  });
+  const needs = [...clusters].flatMap(([cluster, { backend }]): Reference[] =>
+    // A backend that is not in the plan has no cluster to wait for, and is 503.
+    model.get("backend", backend) === undefined
+      ? []
+      : [
+          { kind: "cluster", name: cluster },
+          { kind: "endpoints", name: endpointsName(port.gateway, backend) },
+        ],
+  );
+  return { resource: resource("scope", name, encoded, { needs }), listener, clusters, backends };
+}
+
+/**
+ * Before everything else: a request whose connection was opened for another listener is 421. The server name that equals the scope is
+ * the listener's own; whether another one is too, only a listener with a wildcard leaves open, and the script finds out.
+ */
+function misdirected(name: string, listener: ListenerItem, pattern: string): Message {
+  const askScript = pattern !== "" && !isWildcard(pattern) && listener.hostname !== pattern;
+  return route({
+    name: nameOf(listener, pattern, "misdirected"),
+    match: routeMatch({
+      path: { type: "any", value: "" },
+      headers: [headerMatch({ name: SNI_HEADER, type: "exact", value: name, invert: true })],
+      query: [],
+    }),
+    action: { type: "respond", status: 421 },
+    ...(askScript ? { perFilter: [[TENANCY_FILTER, luaOn()]] } : {}),
+  });
+}
+
+/** What Envoy would say by itself, but with a name, so that logs know whose it was. */
+function unmatched(listener: ListenerItem, pattern: string): Message {
+  const match = routeMatch({ path: { type: "any", value: "" }, headers: [], query: [] });
+  return route({
+    name: nameOf(listener, pattern, "unmatched"),
+    match,
+    action: { type: "respond", status: 404 },
+  });
+}
+
+function nameOf(listener: ListenerItem, pattern: string, what: string): string {
+  return [listenerWord(listener.gateway, listener.id), pattern === "" ? "*" : pattern, what].join(" ");
+}

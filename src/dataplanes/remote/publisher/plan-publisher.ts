@@ -1,0 +1,303 @@
+/**
+ * The plan of every Gateway as one controller has it, published to the pods that are connected, and
+ * what they say of it; seen by the rest as one data plane. Items are encoded once, whoever asks.
+ * Streams are somebody else's business (plan-server.ts): here they are channels.
+ */
+import { type ItemReport, REPORTED_TYPES } from "../../../plan/item-report.ts";
+import type { ItemId, PlanDelta, PlanItem } from "../../../plan/plan.ts";
+import type { DataPlane } from "../../dataplane.ts";
+import { PlanDigest } from "../protocol/plan-digest.ts";
+import {
+  digestOf,
+  encodeItem,
+  type HelloMessage,
+  type PodMessage,
+  type ReportMessage,
+} from "../protocol/protocol.ts";
+import { isDigest } from "../protocol/sound-reports.ts";
+import { Confirmations, type ConfirmedReplicas, type LagLimits, type ServedPod } from "./confirmations.ts";
+import { Progress, type ProgressStage } from "./progress.ts";
+import { type EncodedItem, type PodChannel, Replica, type ReplicaLag } from "./replica.ts";
+import { REPORT_LIMITS, ReplicaReports } from "./replica-reports.ts";
+
+export interface PlanPublisherOptions {
+  readonly features: ReadonlySet<string>;
+  /** Of this program: plans of another release may be encoded in another way. */
+  readonly release?: string;
+  readonly onReplicas?: (gateway: string, connected: number) => void;
+  /** Called with every change of which pods of a Gateway lag behind its plan. */
+  readonly onConfirmed?: (gateway: string, confirmed: ConfirmedReplicas) => void;
+  /**
+   * When what is being applied was seen first (as `performance.now()` counts); changes of which it
+   * is not known are not followed.
+   */
+  readonly since?: () => number | undefined;
+  /** All connected pods that a change concerns have been sent it, or have acknowledged it. */
+  readonly onProgress?: (stage: ProgressStage, seconds: number) => void;
+  readonly lag?: Partial<LagLimits>;
+}
+
+const LOOK_MS = 500;
+/** A pod that lags is offered the leader's plan so often. */
+const OFFER_MS = 10_000;
+/**
+ * A pod that has acknowledged everything and serves something else has its stream ended after so
+ * long: it is then sent what differs.
+ */
+const DIVERGED_MS = 60_000;
+const NO_ITEMS: ReadonlyMap<ItemId, EncodedItem> = new Map();
+
+interface GatewayPlan {
+  readonly items: Map<ItemId, EncodedItem>;
+  readonly digest: PlanDigest;
+  /** When it changed last. */
+  changedAt: number;
+}
+
+export class PlanPublisher implements DataPlane {
+  readonly features: ReadonlySet<string>;
+  readonly #options: PlanPublisherOptions;
+  readonly #plans: Map<string, GatewayPlan> = new Map();
+  readonly #gatewayOf: Map<ItemId, string> = new Map();
+  readonly #replicas: Map<string, Set<Replica>> = new Map();
+  readonly #reports: ReplicaReports;
+  readonly #progress: Progress;
+  readonly #confirmations: Confirmations;
+  readonly #looking: NodeJS.Timeout;
+  /** Counts the states of the plan, so that a pod can say which one it has. */
+  #state = 0;
+  #isLeading = false;
+
+  constructor(options: PlanPublisherOptions) {
+    this.features = options.features;
+    this.#options = options;
+    this.#reports = new ReplicaReports({
+      gatewayOf: (id) => this.#gatewayOf.get(id),
+      versionOf: (id) => this.#plans.get(this.#gatewayOf.get(id) ?? "")?.items.get(id)?.digest,
+      release: options.release ?? "",
+    });
+    this.#progress = new Progress(
+      (gateway) => this.#replicas.get(gateway) ?? [],
+      (stage, seconds) => options.onProgress?.(stage, seconds),
+    );
+    this.#confirmations = new Confirmations({
+      tell: (gateway, confirmed) => options.onConfirmed?.(gateway, confirmed),
+      ...(options.lag === undefined ? {} : { limits: options.lag }),
+    });
+    this.#looking = setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  /** How far each connected pod is behind. */
+  get lags(): readonly ReplicaLag[] {
+    return [...this.#replicas.values()].flatMap((replicas) =>
+      [...replicas].filter(({ isServed }) => isServed).map(({ lag }) => lag),
+    );
+  }
+
+  /** How the pods of each Gateway stand to its plan. */
+  get confirmed(): ReadonlyMap<string, ConfirmedReplicas> {
+    return this.#confirmations.confirmed();
+  }
+
+  /** Which pods a Gateway has, connected or not. */
+  expect(gateway: string, pods: readonly ServedPod[] | undefined): void {
+    this.#confirmations.exist(gateway, pods);
+  }
+
+  /**
+   * The leader's plan is the one that statuses speak of: pods that do not come by it otherwise may
+   * have it from here.
+   */
+  lead(isLeading: boolean): void {
+    this.#isLeading = isLeading;
+  }
+
+  apply({ upserts, removes }: PlanDelta): void {
+    const changed = new Map<string, { id: ItemId; awaited: boolean }[]>();
+    const removed = new Map<string, ItemId[]>();
+    for (const item of upserts) {
+      if (!this.#store(item)) continue;
+      const { gateway, id, type } = item;
+      listAt(changed, gateway).push({ id, awaited: REPORTED_TYPES.has(type) });
+    }
+    for (const id of removes) {
+      const gateway = this.#gatewayOf.get(id);
+      if (gateway === undefined) continue;
+      this.#gatewayOf.delete(id);
+      this.#drop(gateway, id);
+      listAt(removed, gateway).push(id);
+    }
+    this.#state++;
+    const gateways = new Set([...changed.keys(), ...removed.keys()]);
+    for (const gateway of gateways) {
+      const came = changed.get(gateway) ?? [];
+      const went = removed.get(gateway) ?? [];
+      this.#publish(gateway, [...came.map(({ id }) => id), ...went]);
+      this.#reports.removed(gateway, went);
+      this.#reports.planned(gateway, came);
+    }
+    const since = this.#options.since?.();
+    if (since !== undefined) this.#progress.begin(this.#state, since, gateways);
+  }
+
+  onReport(handler: (reports: readonly ItemReport[]) => void): void {
+    this.#reports.onChange(handler);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#looking);
+  }
+
+  /**
+   * The connected streams of a pod: more than one while a new one takes the place of an old one.
+   */
+  streamsOf({ gateway, pod }: Pick<HelloMessage, "gateway" | "pod">): readonly Replica[] {
+    return [...(this.#replicas.get(gateway) ?? [])].filter((each) => each.pod === pod);
+  }
+
+  /** A pod that has shown who it is. */
+  admit(channel: PodChannel, hello: HelloMessage, address: string): Replica {
+    for (const other of this.streamsOf(hello)) {
+      this.dismiss(other);
+      other.channel.close();
+    }
+    const { gateway, pod } = hello;
+    const replica = new Replica(channel, hello, { address, release: this.#options.release ?? "" });
+    const replicas = this.#replicas.get(gateway) ?? new Set();
+    this.#replicas.set(gateway, replicas.add(replica));
+    this.#options.onReplicas?.(gateway, replicas.size);
+    this.#confirmations.joined(gateway, pod);
+    return replica;
+  }
+
+  /** What an admitted pod says; false where it makes no sense. */
+  take(replica: Replica, message: PodMessage): boolean {
+    // Another stream of this pod has taken its place.
+    if (this.#replicas.get(replica.gateway)?.has(replica) !== true) return true;
+    switch (message.type) {
+      case "serve":
+        // Once: each time would be another whole plan to be sent.
+        if (replica.isServed) return false;
+        this.#begin(replica, message.have);
+        return true;
+      case "report":
+        this.#hear(replica, message);
+        return true;
+      case "acknowledge":
+        replica.acknowledge(message.state);
+        this.#progress.advance();
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** The channel takes more again. */
+  drained(replica: Replica): void {
+    replica.drained(this.#plans.get(replica.gateway)?.items ?? NO_ITEMS, this.#state);
+    this.#progress.advance();
+  }
+
+  /** The stream has ended. */
+  dismiss(replica: Replica): void {
+    const replicas = this.#replicas.get(replica.gateway);
+    if (replicas?.delete(replica) !== true) return;
+    if (replicas.size === 0) this.#replicas.delete(replica.gateway);
+    this.#reports.forget(replica);
+    this.#confirmations.left(replica.gateway, replica.pod);
+    this.#options.onReplicas?.(replica.gateway, replicas.size);
+    this.#progress.advance();
+  }
+
+  /** False where the item is what it was. */
+  #store(item: PlanItem): boolean {
+    const text = encodeItem(item);
+    const digest = digestOf(text);
+    const plan = this.#plans.get(item.gateway) ?? {
+      items: new Map<ItemId, EncodedItem>(),
+      digest: new PlanDigest(),
+      changedAt: 0,
+    };
+    if (plan.items.get(item.id)?.digest === digest) return false;
+    this.#drop(item.gateway, item.id);
+    plan.items.set(item.id, { text, digest });
+    plan.digest.toggle(digest);
+    this.#plans.set(item.gateway, plan);
+    this.#gatewayOf.set(item.id, item.gateway);
+    return true;
+  }
+
+  #drop(gateway: string, id: ItemId): void {
+    const plan = this.#plans.get(gateway);
+    const known = plan?.items.get(id);
+    if (plan === undefined || known === undefined) return;
+    plan.items.delete(id);
+    plan.digest.toggle(known.digest);
+    if (plan.items.size === 0) this.#plans.delete(gateway);
+  }
+
+  #publish(gateway: string, ids: readonly ItemId[]): void {
+    const plan = this.#plans.get(gateway);
+    if (plan !== undefined) plan.changedAt = performance.now();
+    this.#confirmations.planned(gateway, plan?.digest.text ?? "");
+    for (const replica of this.#replicas.get(gateway) ?? [])
+      replica.send(ids, plan?.items ?? NO_ITEMS, this.#state);
+  }
+
+  #begin(replica: Replica, have: Readonly<Record<ItemId, string>>): void {
+    const items = this.#plans.get(replica.gateway)?.items ?? NO_ITEMS;
+    const ids = [
+      ...[...items].filter(([id, { digest }]) => have[id] !== digest).map(([id]) => id),
+      ...Object.keys(have).filter((id) => !items.has(id)),
+    ];
+    replica.begin(ids, items, this.#state);
+  }
+
+  #hear(replica: Replica, message: ReportMessage): void {
+    const agrees = this.#reports.take(replica, message);
+    if (message.told !== undefined) replica.compared(agrees);
+    if (!isDigest(message.holds)) return;
+    replica.serves(message.holds);
+    this.#confirmations.said(replica.gateway, replica.pod, message.holds);
+  }
+
+  /** Time has passed. */
+  #look(): void {
+    this.#confirmations.look();
+    this.#reports.look((gateway) => this.#upToDate(gateway));
+    for (const [gateway, replicas] of this.#replicas) {
+      const lagging = new Set(this.#confirmations.lagging(gateway));
+      for (const replica of replicas) {
+        if (this.#isLeading && lagging.has(replica.pod)) replica.offer(OFFER_MS);
+        if (this.#hasDiverged(replica)) replica.channel.close();
+      }
+    }
+  }
+
+  /** Pods that have served the whole plan for a while, and whose reports are all known. */
+  #upToDate(gateway: string): readonly string[] {
+    const plan = this.#plans.get(gateway);
+    const before = performance.now() - REPORT_LIMITS.repairMs;
+    if (plan === undefined || plan.changedAt > before) return [];
+    return [...(this.#replicas.get(gateway) ?? [])]
+      .filter(({ holds, agreesSince, protocol }) => {
+        const agrees = protocol < 2 || (agreesSince !== undefined && agreesSince <= before);
+        return agrees && holds?.digest === plan.digest.text && holds.since <= before;
+      })
+      .map(({ id }) => id);
+  }
+
+  #hasDiverged({ gateway, isSettled, holds }: Replica): boolean {
+    const plan = this.#plans.get(gateway);
+    if (!isSettled || holds === undefined || holds.digest === (plan?.digest.text ?? "")) return false;
+    return performance.now() - Math.max(plan?.changedAt ?? 0, holds.since) >= DIVERGED_MS;
+  }
+}
+
+function listAt<V>(lists: Map<string, V[]>, key: string): V[] {
+  const known = lists.get(key);
+  if (known !== undefined) return known;
+  const list: V[] = [];
+  lists.set(key, list);
+  return list;
+}

@@ -1,0 +1,249 @@
+/**
+ * The controller's end of the stream: HTTP/2 over TLS around a publisher of plans. Anybody who
+ * reaches the port may knock: until a peer has shown which pod it is, it costs next to nothing, and
+ * each refusal is told.
+ */
+import {
+  createSecureServer,
+  type Http2SecureServer,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import { LineTooLong, readLines } from "../protocol/lines.ts";
+import {
+  type HelloMessage,
+  PLAN_PATH,
+  type PodMessage,
+  PROTOCOL,
+  PROTOCOL_HEADER,
+} from "../protocol/protocol.ts";
+import type { PlanPublisher } from "./plan-publisher.ts";
+import type { Replica } from "./replica.ts";
+import { STRANGER_LIMITS, type StrangerLimits, Strangers } from "./unauthenticated-peers.ts";
+
+export interface PlanServerOptions {
+  readonly publisher: PlanPublisher;
+  readonly certificate: string;
+  readonly key: string;
+  readonly address: string;
+  readonly port: number;
+  /**
+   * Whether the bearer of a token is that pod and may have the items of that Gateway
+   * (`namespace/name`).
+   */
+  readonly authorize: (token: string, claim: PodClaim) => Promise<boolean>;
+  readonly onRefused?: (refusal: StreamRefusal) => void;
+  readonly limits?: Partial<StrangerLimits>;
+}
+
+export interface PodClaim {
+  readonly gateway: string;
+  readonly pod: string;
+}
+
+/**
+ * `token`: none was shown. `hello`: what came is no hello, or came too late. `identity`: the token
+ * is not that pod's. `elsewhere`: the pod is connected from another address. `crowd`: too many
+ * strangers at once.
+ */
+export type RefusalReason = "token" | "hello" | "identity" | "elsewhere" | "crowd";
+
+export interface StreamRefusal {
+  readonly reason: RefusalReason;
+  readonly peer: string;
+  /** What the peer claimed to be, if it came so far. */
+  readonly claim?: PodClaim;
+}
+
+const MAX_LINE = 16 * 1024 * 1024;
+const MAX_NAME = 520;
+const PING_MS = 10_000;
+/** For a peer to read why it was refused. */
+const GOODBYE_MS = 500;
+
+export class PlanServer {
+  readonly #publisher: PlanPublisher;
+  readonly #options: PlanServerOptions;
+  readonly #server: Http2SecureServer;
+  readonly #visits: Map<ServerHttp2Session, Visit> = new Map();
+  readonly #limits: StrangerLimits;
+  readonly #strangers: Strangers;
+
+  constructor(options: PlanServerOptions) {
+    this.#options = options;
+    this.#publisher = options.publisher;
+    this.#limits = { ...STRANGER_LIMITS, ...options.limits };
+    this.#strangers = new Strangers(this.#limits);
+    this.#server = createSecureServer({
+      cert: options.certificate,
+      key: options.key,
+      minVersion: "TLSv1.3",
+      handshakeTimeout: this.#limits.helloMs,
+      settings: { maxConcurrentStreams: 2 },
+    });
+    this.#server.on("session", (session) => this.#meet(session));
+    this.#server.on("stream", (stream, headers) => {
+      stream.on("error", () => stream.destroy());
+      const visit = this.#visits.get(stream.session as ServerHttp2Session);
+      if (visit === undefined || visit.isRefused) return stream.destroy();
+      if (headers[":method"] !== "POST" || headers[":path"] !== PLAN_PATH)
+        return this.#refuse(visit, stream, { status: 404, reason: "hello" });
+      const token = /^Bearer (.+)$/.exec(headers["authorization"] ?? "")?.[1];
+      if (token === undefined) return this.#refuse(visit, stream, { status: 401, reason: "token" });
+      return void this.#serve(visit, stream, token).catch(() => stream.destroy());
+    });
+  }
+
+  listen(): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(this.#options.port, this.#options.address, () => {
+        this.#server.removeListener("error", reject);
+        const bound = this.#server.address();
+        resolve(typeof bound === "object" && bound !== null ? bound.port : this.#options.port);
+      });
+    });
+  }
+
+  /** Proves itself by another certificate from now on; streams that are open stay so. */
+  renew({ certificate, key }: Pick<PlanServerOptions, "certificate" | "key">): void {
+    this.#server.setSecureContext({ cert: certificate, key, minVersion: "TLSv1.3" });
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const session of this.#visits.keys()) session.destroy();
+    await closed;
+  }
+
+  #meet(session: ServerHttp2Session): void {
+    const peer = session.socket.remoteAddress ?? "";
+    session.on("error", () => session.destroy());
+    const leave = this.#strangers.enter(peer);
+    if (leave === undefined) {
+      this.#options.onRefused?.({ reason: "crowd", peer });
+      session.destroy();
+      return;
+    }
+    const limit = setTimeout(() => {
+      this.#options.onRefused?.({ reason: "hello", peer });
+      session.destroy();
+    }, this.#limits.helloMs);
+    this.#visits.set(session, { session, peer, limit, leave, isRefused: false });
+    let answered = true;
+    const timer = setInterval(() => {
+      // A session that has ended throws at a ping, and only later says that it is closed.
+      if (!answered || session.destroyed) return session.destroy();
+      answered = false;
+      return void session.ping(() => {
+        answered = true;
+      });
+    }, PING_MS);
+    timer.unref();
+    session.once("close", () => {
+      clearInterval(timer);
+      clearTimeout(limit);
+      this.#visits.delete(session);
+      setTimeout(leave, this.#limits.restMs).unref();
+    });
+  }
+
+  async #serve(visit: Visit, stream: ServerHttp2Stream, token: string): Promise<void> {
+    let replica: Replica | undefined;
+    const limit = (): number => (replica === undefined ? this.#limits.helloBytes : MAX_LINE);
+    try {
+      for await (const line of readLines(stream, limit)) {
+        const message = parsed(line);
+        if (message?.type === "hello" && replica === undefined) {
+          replica = await this.#admit(visit, stream, { token, hello: message });
+          if (replica === undefined) return;
+        } else if (
+          message === undefined ||
+          replica === undefined ||
+          !this.#publisher.take(replica, message)
+        ) {
+          return this.#refuse(visit, stream, { status: 400, reason: "hello" });
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof LineTooLong)) throw error;
+      this.#refuse(visit, stream, { status: 400, reason: "hello" });
+    } finally {
+      if (replica !== undefined) this.#publisher.dismiss(replica);
+    }
+  }
+
+  async #admit(
+    visit: Visit,
+    stream: ServerHttp2Stream,
+    { token, hello }: { readonly token: string; readonly hello: HelloMessage },
+  ): Promise<Replica | undefined> {
+    const { gateway, pod } = hello;
+    const claim = { gateway, pod };
+    if (!(await this.#options.authorize(token, claim))) {
+      this.#refuse(visit, stream, { status: 403, reason: "identity", claim });
+      return undefined;
+    }
+    if (stream.destroyed) return undefined;
+    // A token that somebody else got hold of is of no use while its pod is there.
+    if (this.#publisher.streamsOf(claim).some(({ address }) => address !== visit.peer)) {
+      this.#refuse(visit, stream, { status: 409, reason: "elsewhere", claim });
+      return undefined;
+    }
+    clearTimeout(visit.limit);
+    visit.leave();
+    stream.respond({
+      ":status": 200,
+      "content-type": "application/x-ndjson",
+      [PROTOCOL_HEADER]: String(PROTOCOL),
+    });
+    const channel = {
+      write: (message: object): boolean => stream.write(`${JSON.stringify(message)}\n`),
+      close: (): void => void stream.destroy(),
+    };
+    const replica = this.#publisher.admit(channel, hello, visit.peer);
+    stream.on("drain", () => this.#publisher.drained(replica));
+    return replica;
+  }
+
+  /** Ends the whole session, as soon as the peer had a chance to read why. */
+  #refuse(
+    visit: Visit,
+    stream: ServerHttp2Stream,
+    { status, ...refusal }: Omit<StreamRefusal, "peer"> & { readonly status: number },
+  ): void {
+    this.#options.onRefused?.({ peer: visit.peer, ...refusal });
+    visit.isRefused = true;
+    clearTimeout(visit.limit);
+    setTimeout(() => visit.session.destroy(), GOODBYE_MS).unref();
+    if (!stream.headersSent && !stream.destroyed) stream.respond({ ":status": status }, { endStream: true });
+    else stream.destroy();
+  }
+}
+
+/** A session, and what is to be done once its peer is no stranger any more. */
+interface Visit {
+  readonly session: ServerHttp2Session;
+  readonly peer: string;
+  readonly limit: NodeJS.Timeout;
+  readonly leave: () => void;
+  isRefused: boolean;
+}
+
+/** A message with the fields that its type has; what is in the lists is looked at later. */
+function parsed(line: string): PodMessage | undefined {
+  let message: Partial<Record<string, unknown>>;
+  try {
+    message = JSON.parse(line) ?? {};
+  } catch {
+    return undefined;
+  }
+  const { type, gateway, pod, have } = message;
+  if (type === "hello" && !(isName(gateway) && isName(pod))) return undefined;
+  if (type === "serve" && (typeof have !== "object" || have === null)) return undefined;
+  return message as unknown as PodMessage;
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === "string" && value.length <= MAX_NAME;
+}

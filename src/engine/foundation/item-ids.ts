@@ -1,0 +1,42 @@
+/**
+ * Ids of plan items: stable across edits, readable in a log, and each of one Gateway for ever: what moves to another Gateway must be taken away from whoever
+ * served it before.
+ */
+import { type Key, partsOf } from "../../api/key.ts";
+import type { BackendTarget } from "../references/backends.ts";
+
+/** A Gateway in the plan's words: `namespace/name`. */
+export function gatewayName(gateway: Key): string {
+  const { namespace, name } = partsOf(gateway);
+  return `${namespace}/${name}`;
+}
+
+export function gatewayId(gateway: Key): string {
+  return `gateway:${gatewayName(gateway)}`;
+}
+
+/** The Gateway of an item, whatever it is, in the plan's words. */
+export function gatewayOfItem(id: string): string {
+  return id.split(":", 2)[1] ?? "";
+}
+
+export function portId(gateway: Key, transport: string, port: number): string {
+  return `port:${gatewayName(gateway)}:${transport}/${port}`;
+}
+
+export function listenerId(gateway: Key, listener: string): string {
+  return `listener:${gatewayName(gateway)}:${listener}`;
+}
+
+export function hostId(gateway: Key, listener: string, hostname: string): string {
+  return `host:${gatewayName(gateway)}:${listener}:${hostname}`;
+}
+
+export function backendId(gateway: Key, { namespace, name, port }: BackendTarget): string {
+  return `backend:${gatewayName(gateway)}:${namespace}/${name}:${port}`;
+}
+
+export function certificateId(gateway: Key, secret: Key): string {
+  const { namespace, name } = partsOf(secret);
+  return `certificate:${gatewayName(gateway)}:${namespace}/${name}`;
+}

@@ -1,0 +1,29 @@
+/**
+ * Who comes first. The one place that knows (seed 000, "Listener Precedence"; HTTPRoute, "Matching precedence"):
+ *   1. the Gateway itself, 2. older before younger, 3. alphabetically by `namespace/name`, 4. ListenerSet before XListenerSet before child Gateway.
+ * An absent creation time counts as equal to every other absent one, so names decide in a folder of YAML.
+ * Ranks are strings that sort in that order, so an index can keep them sorted.
+ */
+import type { ObjectMeta } from "../../api/metadata.ts";
+
+const END = "\u0000";
+
+export type Rank = string;
+
+export function ownerRank(
+  metadata: ObjectMeta,
+  role: "root" | "ListenerSet" | "XListenerSet" | "child",
+): Rank {
+  if (role === "root") return "0";
+  const order = { ListenerSet: "0", XListenerSet: "1", child: "2" }[role];
+  return `1${ageRank(metadata)}${END}${order}`;
+}
+
+/** A listener ranks by its owner, then by its place in the owner's list. */
+export function listenerRank(owner: Rank, place: number): Rank {
+  return `${owner}${END}${String(place).padStart(4, "0")}`;
+}
+
+export function ageRank(metadata: ObjectMeta): Rank {
+  return `${metadata.creationTimestamp ?? ""}${END}${metadata.namespace ?? ""}/${metadata.name}`;
+}

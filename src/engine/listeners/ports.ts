@@ -1,0 +1,81 @@
+/**
+ * Ports for XListenerSet entries without one (seed 003, "Port"): the gateway assigns a unique port. An entry keeps the port that its status has shown;
+ * otherwise it gets the first free port at or after a place computed from its name, so the same files give the same ports. Whoever ranks first
+ * chooses first; ports that some listener of the Gateway names are never assigned.
+ */
+import type { Key } from "../../api/key.ts";
+import type { ReadonlyCollection } from "../../graph/collection.ts";
+import type { Graph } from "../../graph/graph.ts";
+import type { Index } from "../../graph/index-collection.ts";
+import { type EngineSettings, isReserved } from "../foundation/settings.ts";
+import type { Attachment } from "./attachment.ts";
+
+/** Ports by `owner#section`. */
+export type PortAssignments = Readonly<Record<string, number>>;
+
+export function derivePortAssignments(
+  graph: Graph,
+  attachments: ReadonlyCollection<Attachment>,
+  settings: EngineSettings,
+): ReadonlyCollection<PortAssignments> {
+  const explicit: Index<{ port: number }> = graph.index(
+    "named ports",
+    graph.expand<Attachment, { port: number }>("port claims", attachments, (key, { owner, gateway }) =>
+      gateway === undefined
+        ? []
+        : owner.listeners.flatMap(({ name, port }) =>
+            port ? [[`${gateway}|${port}|${key}#${name}`, { port }] as const] : [],
+          ),
+    ),
+    (key, { port }) => [{ at: `${key.slice(0, key.indexOf("|"))}|${port}` }],
+  );
+  const portless = graph.index(
+    "portless owners",
+    graph.derive("owners with portless entries", attachments, (_key, attachment) =>
+      attachment.gateway !== undefined && attachment.owner.listeners.some(({ port }) => !port)
+        ? attachment
+        : undefined,
+    ),
+    (_key, { owner, gateway }) => [{ at: gateway as Key, sort: owner.rank }],
+  );
+
+  return graph.derive("port assignments", portless, (gateway, entries, lookup) => {
+    const { from, to } = settings.portRange;
+    const size = to - from + 1;
+    const assigned: Record<string, number> = {};
+    const taken = new Set<number>();
+    const isFree = (port: number): boolean =>
+      !taken.has(port) && !isReserved(settings, port) && lookup.count(explicit, `${gateway}|${port}`) === 0;
+    const wanted = [...entries].flatMap(({ value: { owner } }) =>
+      owner.listeners
+        .filter(({ port }) => !port)
+        .map(({ name }) => ({ id: `${owner.key}#${name}`, shown: owner.shownPorts[name] })),
+    );
+    const take = (id: string, port: number): void => {
+      assigned[id] = port;
+      taken.add(port);
+    };
+    for (const { id, shown } of wanted) {
+      if (shown !== undefined && shown >= from && shown <= to && isFree(shown)) take(id, shown);
+    }
+    for (const { id } of wanted) {
+      if (assigned[id] !== undefined) continue;
+      const start = hash(id) % size;
+      for (let step = 0; step < size; step++) {
+        const port = from + ((start + step) % size);
+        if (isFree(port)) {
+          take(id, port);
+          break;
+        }
+      }
+    }
+    return assigned;
+  });
+}
+
+/** FNV-1a: spreads names over the range; nothing depends on it being secret. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0;
+  return value;
+}

@@ -1,0 +1,131 @@
+/** The search for refused rules, against an Envoy that is a function. */
+
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Incident } from "../../../src/dataplanes/envoy/containment/incident.ts";
+import {
+  findOffenders,
+  type Offender,
+  type Suspect,
+  TRIES_PER_NAMESPACE,
+} from "../../../src/dataplanes/envoy/containment/offender-search.ts";
+import type { Rule } from "../../../src/plan/rule.ts";
+import { forwardTo, rule } from "../support/plan-builder.ts";
+
+type Fault = "none" | "path" | "retry";
+
+/** A rule that the function below refuses for its path, for its retry, or not at all. */
+function suspect(namespace: string, index: number, fault: Fault): Suspect {
+  const path = fault === "path" ? `/#${index}` : `/${index}`;
+  const retry = { attempts: 1, codes: [], backoffMs: fault === "retry" ? 0 : 10 };
+  const made = rule({ path, action: forwardTo("b", { retry }) });
+  const origin = { ...made.origin, namespace, rule: index };
+  return { host: "host", hostname: "shop.example", rule: { ...made, origin } };
+}
+
+function isTaken({ match, action }: Rule): boolean {
+  if (match.path?.value.includes("#") === true) return false;
+  return action.type !== "forward" || action.retry?.backoffMs !== 0;
+}
+
+function search(suspects: readonly Suspect[]): {
+  readonly found: readonly Offender[];
+  readonly tries: number;
+} {
+  const steps = findOffenders(suspects);
+  let step = steps.next();
+  let tries = 0;
+  for (; step.done !== true; tries++) step = steps.next(step.value.every((each) => isTaken(each.rule)));
+  return { found: step.value, tries };
+}
+
+const suspects = fc
+  .array(
+    fc.record({
+      namespace: fc.constantFrom("a", "b", "c", "d", "e", "f"),
+      fault: fc.constantFrom<Fault>("none", "none", "none", "none", "path", "retry"),
+    }),
+    { minLength: 1, maxLength: 60 },
+  )
+  .map((all) => all.map(({ namespace, fault }, index) => suspect(namespace, index, fault)));
+
+describe("the search for refused rules", () => {
+  test("finds all of them and no other, with the field and what to do", () => {
+    fc.assert(
+      fc.property(suspects, (all) => {
+        const bad = all.filter((each) => !isTaken(each.rule));
+        fc.pre(bad.length > 0 && bad.length <= 8);
+        const { found } = search(all);
+        expect(new Set(found.map((each) => each.suspect))).toEqual(new Set(bad));
+        for (const { suspect: each, treatment, field } of found) {
+          const { rule: index } = each.rule.origin;
+          const ofMatch = each.rule.match.path?.value.includes("#") === true;
+          expect(treatment).toBe(ofMatch ? "omitted" : "500");
+          expect(field).toBe(ofMatch ? `rules[${index}].matches[0].path` : `rules[${index}].retry`);
+        }
+      }),
+    );
+  });
+
+  test("blames nobody of another namespace, however many bad rules one has, within so many tries", () => {
+    const bad = Array.from({ length: 2_000 }, (_, index) => suspect("bad", index, "retry"));
+    const good = Array.from({ length: 64 }, (_, index) => suspect(`good-${index}`, index, "none"));
+    const { found, tries } = search([...good.slice(0, 20), ...bad, ...good.slice(20)]);
+    expect(found.map(({ suspect: each }) => each.rule.origin.namespace)).toEqual(bad.map(() => "bad"));
+    expect(found.every(({ treatment }) => treatment === "500")).toBe(true);
+    // The halves of the namespaces, the budget, and one try for all that is left.
+    expect(tries).toBeLessThanOrEqual(2 * Math.ceil(Math.log2(65)) + TRIES_PER_NAMESPACE + 2);
+  });
+
+  test("finds nobody where only all of them together are refused", () => {
+    const steps = findOffenders(Array.from({ length: 9 }, (_, index) => suspect("a", index, "none")));
+    let step = steps.next();
+    while (step.done !== true) step = steps.next(true);
+    expect(step.value).toEqual([]);
+  });
+});
+
+describe("what is known of a refused scope", () => {
+  const bad = suspect("bad", 0, "retry");
+  const good = suspect("good", 1, "none");
+  const contained = (): Incident => {
+    const incident = new Incident();
+    incident.take([bad, good]);
+    incident.learn([bad, good], [{ suspect: bad, treatment: "500" }]);
+    return incident;
+  };
+
+  test("the refused rule answers 500, the others are as they were", () => {
+    const [first, second] = contained().servable("host");
+    expect(first).toMatchObject({ match: bad.rule.match, action: { type: "respond", status: 500 } });
+    expect(second).toEqual(good.rule);
+  });
+
+  test("new rules of its namespace are tried first, those of others are not", () => {
+    const incident = contained();
+    const later = suspect("bad", 2, "none");
+    const other = suspect("good", 3, "none");
+    incident.take([bad, good, later, other]);
+    expect(incident.untried).toEqual([later]);
+    expect(incident.servable("host")).not.toContain(later.rule);
+    expect(incident.servable("host")).toContain(other.rule);
+    incident.learn([later], []);
+    expect(incident.servable("host")).toContain(later.rule);
+  });
+
+  test("all is as before when the refused rule has gone", () => {
+    const incident = contained();
+    incident.take([good]);
+    expect(incident.isOver).toBe(true);
+    expect(incident.servable("host")).toEqual([good.rule]);
+  });
+
+  test("a rule that was mended is over as soon as it was tried", () => {
+    const incident = contained();
+    const mended = suspect("bad", 0, "none");
+    incident.take([mended, good]);
+    expect(incident.isOver).toBe(false);
+    incident.learn([mended], []);
+    expect(incident.isOver).toBe(true);
+  });
+});

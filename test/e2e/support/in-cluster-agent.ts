@@ -1,0 +1,69 @@
+/**
+ * Makes HTTP requests from inside a cluster's network for a test outside of it: one line of JSON for each order on standard input, one for each answer on standard output.
+ * See insider.ts.
+ */
+import { readFileSync } from "node:fs";
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { createInterface } from "node:readline";
+import type { Answer, FloodAnswer, Order, WebRequest } from "./in-cluster-client.ts";
+
+const SOCKETS = 64;
+const TIMEOUT_MS = 30_000;
+const [authority = ""] = process.argv.slice(2);
+const https = new HttpsAgent({ keepAlive: true, maxSockets: SOCKETS, ca: readFileSync(authority) });
+const http = new HttpAgent({ keepAlive: true, maxSockets: SOCKETS });
+
+function call({ url, method = "GET", headers = {}, body, servername }: WebRequest): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const secure = url.startsWith("https:");
+    const own = servername === undefined ? { agent: https } : { rejectUnauthorized: false, servername };
+    const options = { method, headers, timeout: TIMEOUT_MS, ...(secure ? own : { agent: http }) };
+    const take = (response: IncomingMessage): void => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (part: string) => {
+        text += part;
+      });
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }),
+      );
+      response.on("error", reject);
+    };
+    const outgoing = secure ? httpsRequest(url, options, take) : httpRequest(url, options, take);
+    outgoing.on("timeout", () => outgoing.destroy(new Error("no answer in time")));
+    outgoing.on("error", reject);
+    outgoing.end(body);
+  });
+}
+
+/** So many requests, some at a time, `{{n}}` in each replaced by its number. */
+async function flood({ count, parallel }: { count: number; parallel: number }, request: WebRequest) {
+  const statuses: Record<string, number> = {};
+  const began = performance.now();
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    for (let n = next++; n < count; n = next++) {
+      const numbered = (text: string): string => text.replaceAll("{{n}}", String(n));
+      const { url, body } = request;
+      const one = { ...request, url: numbered(url), ...(body === undefined ? {} : { body: numbered(body) }) };
+      const status = await call(one).then(
+        (answer) => String(answer.status),
+        () => "none",
+      );
+      statuses[status] = (statuses[status] ?? 0) + 1;
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, worker));
+  return { statuses, seconds: (performance.now() - began) / 1000 } satisfies FloodAnswer;
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, request, times } = JSON.parse(line) as Order;
+  const work: Promise<Answer | FloodAnswer> = times === undefined ? call(request) : flood(times, request);
+  void work.then(
+    (answer) => console.log(JSON.stringify({ id, answer })),
+    (error: unknown) => console.log(JSON.stringify({ id, error: String(error) })),
+  );
+}
+process.exit(0);
