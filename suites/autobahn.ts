@@ -1,4 +1,7 @@
-/** Autobahn's test suite of WebSocket servers (RFC 6455 and RFC 7692): its fuzzing client, with its echo server as the backend. */
+/**
+ * Autobahn's test suite of WebSocket servers (RFC 6455 and RFC 7692): its fuzzing client, with its
+ * echo server as the backend.
+ */
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +11,10 @@ import { installPython, type PythonPackages } from "./install.ts";
 import { finish, lastLines, type Program, serve } from "./program.ts";
 import { type Backend, type Case, type Outcome, type Room, type Suite, SuiteFailure } from "./suite.ts";
 
-/** The last version that runs as published: 25.10.1 is marked for Python 3 and holds code for Python 2. */
+/**
+ * The last version that runs as published: 25.10.1 is marked for Python 3 and holds code for Python
+ * 2.
+ */
 const PACKAGES: PythonPackages = { name: "autobahn", packages: ["autobahntestsuite==0.8.2"], python: "2.7" };
 
 export const autobahn: Suite = {
@@ -30,7 +36,10 @@ export const autobahn: Suite = {
 const START =
   "import sys, site; site.addsitedir(sys.argv.pop(1)); from autobahntestsuite.wstest import run; run()";
 
-/** `wstest -m testeeserver`, but for two things it has no flags for: TLS, and a port in Host that is the gateway's. */
+/**
+ * `wstest -m testeeserver`, but for two things it has no flags for: TLS, and a port in Host that is
+ * the gateway's.
+ */
 const SERVER = `import sys, site
 site.addsitedir(sys.argv[1])
 from autobahn.twisted.websocket import listenWS
@@ -59,7 +68,9 @@ async function start(room: Room): Promise<readonly Backend[]> {
   return [{ name: "echo", protocol: "http", port, tlsPort }];
 }
 
-/** Compression is the endpoints' matter, byte for byte: one group of each kind shows that it passes. */
+/**
+ * Compression is the endpoints' matter, byte for byte: one group of each kind shows that it passes.
+ */
 const CASES: readonly string[] = [
   ...["1.*", "2.*", "3.*", "4.*", "5.*", "6.*", "7.*", "9.*", "10.*"],
   ...["12.1.*", "13.1.*"],

@@ -20,7 +20,10 @@ const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 const AUTHORITY = "CN=suites of others";
 const DAY = 86_400_000;
 
-/** As a public authority would issue them, with every extension and a short life: scanners look at those too. */
+/**
+ * As a public authority would issue them, with every extension and a short life: scanners look at
+ * those too.
+ */
 export async function writeCertificates(folder: string): Promise<Certificates> {
   const { subtle } = webcrypto;
   const validity = { notBefore: new Date(Date.now() - DAY), notAfter: new Date(Date.now() + 90 * DAY) };

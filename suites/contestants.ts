@@ -1,4 +1,7 @@
-/** Whom a suite meets: the backend itself, or the product with either data plane in front of it, with the same manifests. */
+/**
+ * Whom a suite meets: the backend itself, or the product with either data plane in front of it,
+ * with the same manifests.
+ */
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { request as requestHttp } from "node:http";

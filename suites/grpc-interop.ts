@@ -1,4 +1,7 @@
-/** gRPC's interoperability cases with grpc-go's client and server (grpc's doc/interop-test-descriptions.md). */
+/**
+ * gRPC's interoperability cases with grpc-go's client and server (grpc's
+ * doc/interop-test-descriptions.md).
+ */
 
 import { join } from "node:path";
 import { lastingPort } from "../test/dataplanes/support/lasting-port.ts";
@@ -9,7 +12,9 @@ import type { Backend, Case, Room, Suite } from "./suite.ts";
 
 const VERSION = "v1.85.0";
 
-/** All that need no credentials of a cloud and no server that tells its own name (pick_first_unary). */
+/**
+ * All that need no credentials of a cloud and no server that tells its own name (pick_first_unary).
+ */
 const CASES: readonly string[] = [
   "empty_unary",
   "large_unary",
@@ -104,7 +109,10 @@ function ownFlags(name: string, short: boolean): readonly string[] {
   return SOAKS.includes(name) ? soakFlags(name, short) : [];
 }
 
-/** A soak asks how many calls fail, not how long one takes: the limits of time only keep it from hanging. */
+/**
+ * A soak asks how many calls fail, not how long one takes: the limits of time only keep it from
+ * hanging.
+ */
 function soakFlags(name: string, short: boolean): readonly string[] {
   // Every call of a channel soak has a connection of its own.
   const iterations = name === "channel_soak" ? 100 : 1_000;

@@ -1,4 +1,7 @@
-/** h2spec: what a server must do with frames and header blocks, right and wrong (RFC 9113 and RFC 7541). */
+/**
+ * h2spec: what a server must do with frames and header blocks, right and wrong (RFC 9113 and RFC
+ * 7541).
+ */
 
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
@@ -63,7 +66,10 @@ async function listen(server: Http2Server, room: Room): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** Answers whole requests only: an earlier answer would race with what a case sends after the headers. */
+/**
+ * Answers whole requests only: an earlier answer would race with what a case sends after the
+ * headers.
+ */
 function answer(stream: ServerHttp2Stream): void {
   // Many cases break a stream on purpose, and the server only has to outlive it.
   stream.on("error", () => undefined).resume();
@@ -96,7 +102,8 @@ interface Part {
 async function runPart({ part, flags }: Part, target: Target, room: Room): Promise<readonly Case[]> {
   const name = `${target.contestant}-${part}`;
   const report = join(room.folder, `${name}.xml`);
-  // A case waits this long for an answer that never comes; a busy machine must not be taken for silence.
+  // A case waits this long for an answer that never comes; a busy machine must not be taken for
+  // silence.
   const args = ["-h", "127.0.0.1", "--strict", "-o", "5", "-j", report, ...flags];
   const command = (await programs())("h2spec");
   const { output } = await finish({ command, args }, join(room.folder, `${name}.log`), 580);

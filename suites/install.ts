@@ -35,7 +35,10 @@ export interface Python {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Packages in a folder of their own: unlike a virtual environment it can be moved, and so appears only when it is complete. */
+/**
+ * Packages in a folder of their own: unlike a virtual environment it can be moved, and so appears
+ * only when it is complete.
+ */
 export async function installPython(wanted: PythonPackages): Promise<Python> {
   const command = pythonCommand(wanted.python);
   const [first = ""] = wanted.packages;
@@ -62,7 +65,9 @@ export async function installPython(wanted: PythonPackages): Promise<Python> {
   };
 }
 
-/** Where a version of Python that is not the machine's own may be: on the PATH, or among pyenv's. */
+/**
+ * Where a version of Python that is not the machine's own may be: on the PATH, or among pyenv's.
+ */
 function pythonCommand(version: string | undefined): string {
   if (version === undefined) {
     const python = findCommand("python3");

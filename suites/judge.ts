@@ -1,6 +1,7 @@
 /**
- * The bar: whatever a suite asks succeeds through both data planes. A case that fails through one of them needs an entry in the
- * list of known differences, and an entry whose case passes by now is an error too, so that the list stays true.
+ * The bar: whatever a suite asks succeeds through both data planes. A case that fails through one
+ * of them needs an entry in the list of known differences, and an entry whose case passes by now is
+ * an error too, so that the list stays true.
  */
 
 import { CONTESTANTS, type Contestant } from "./contestants.ts";

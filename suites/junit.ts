@@ -1,4 +1,7 @@
-/** JUnit's report, as far as the suites write it: test cases, each with at most one element that says why it did not pass. */
+/**
+ * JUnit's report, as far as the suites write it: test cases, each with at most one element that
+ * says why it did not pass.
+ */
 
 import type { Outcome } from "./suite.ts";
 

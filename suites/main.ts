@@ -1,4 +1,7 @@
-/** Runs test suites of others through both data planes and without a gateway: `npm run suites -- --help`. */
+/**
+ * Runs test suites of others through both data planes and without a gateway: `npm run suites --
+ * --help`.
+ */
 
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

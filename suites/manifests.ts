@@ -1,6 +1,7 @@
 /**
- * The manifests that both data planes serve: one Gateway of the platform, and a namespace with a ListenerSet, a route and a
- * Service for each backend. A listener of the Gateway answers by itself, so that a run knows when it is served.
+ * The manifests that both data planes serve: one Gateway of the platform, and a namespace with a
+ * ListenerSet, a route and a Service for each backend. A listener of the Gateway answers by itself,
+ * so that a run knows when it is served.
  */
 
 import { readFileSync } from "node:fs";

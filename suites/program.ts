@@ -1,4 +1,7 @@
-/** Programs of others as child processes: each in a process group of its own, so that none outlives the run. */
+/**
+ * Programs of others as child processes: each in a process group of its own, so that none outlives
+ * the run.
+ */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -20,7 +23,10 @@ export interface Finished {
   readonly output: string;
 }
 
-/** Runs a program to its end, or to the end of its time. Both outputs are kept in the log, in their order. */
+/**
+ * Runs a program to its end, or to the end of its time. Both outputs are kept in the log, in their
+ * order.
+ */
 export async function finish(program: Program, log: string, seconds: number): Promise<Finished> {
   const child = launch(program, log);
   const ended = once(child, "close");

@@ -1,4 +1,7 @@
-/** The page of results. It is made from a JSON file that keeps each suite's last whole run, so suites can be run one by one. */
+/**
+ * The page of results. It is made from a JSON file that keeps each suite's last whole run, so
+ * suites can be run one by one.
+ */
 
 import type { Contestant } from "./contestants.ts";
 import { explanation, type Failure, type KnownDifference, type Row, type Verdict } from "./judge.ts";

@@ -1,4 +1,7 @@
-/** What a suite is: where its programs come from, which backends it needs, and how its cases are run and read. */
+/**
+ * What a suite is: where its programs come from, which backends it needs, and how its cases are run
+ * and read.
+ */
 
 import type { Target } from "./contestants.ts";
 
@@ -21,7 +24,10 @@ export interface Backend {
   readonly hostname?: string;
   readonly protocol: "http" | "h2c" | "grpc";
   readonly port: number;
-  /** It has ports of the gateway for itself, for suites that ask by address and cannot say a hostname. */
+  /**
+   * It has ports of the gateway for itself, for suites that ask by address and cannot say a
+   * hostname.
+   */
   readonly ownListener?: boolean;
   /** Where the same server speaks TLS itself, for the runs without a gateway. */
   readonly tlsPort?: number;

@@ -2,7 +2,10 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, sep } from "node:path";
 
-/** What a rendered chart was made from: names and contents of all its files, whatever the order in which a disk lists them. */
+/**
+ * What a rendered chart was made from: names and contents of all its files, whatever the order in
+ * which a disk lists them.
+ */
 export function chartDigest(chart: string): string {
   const files = readdirSync(chart, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

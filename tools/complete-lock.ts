@@ -1,7 +1,9 @@
 /**
- * Completes package-lock.json: `npm install` leaves out optional packages of platforms that its registry does not carry, and `npm ci` then refuses the lock
- * file on every platform. An entry without an integrity would be installed unchecked: it is asked of the registry, as far as that
- * carries the package. Run after changing dependencies; a test fails when an entry, or an integrity of a supported platform, is missing.
+ * Completes package-lock.json: `npm install` leaves out optional packages of platforms that its
+ * registry does not carry, and `npm ci` then refuses the lock file on every platform. An entry
+ * without an integrity would be installed unchecked: it is asked of the registry, as far as that
+ * carries the package. Run after changing dependencies; a test fails when an entry, or an integrity
+ * of a supported platform, is missing.
  *
  *   node tools/complete-lock.ts
  */
@@ -21,7 +23,10 @@ interface LockEntry {
 
 export type LockedPackages = Readonly<Record<string, LockEntry>>;
 
-/** Optional packages that a locked package names and the lock file does not have, with the entries that they should have. */
+/**
+ * Optional packages that a locked package names and the lock file does not have, with the entries
+ * that they should have.
+ */
 export function missingOptional(packages: LockedPackages): Record<string, LockEntry> {
   const missing: Record<string, LockEntry> = {};
   for (const [path, entry] of Object.entries(packages)) {
@@ -68,7 +73,10 @@ export function unchecked(packages: LockedPackages): readonly string[] {
   );
 }
 
-/** Whether the package is ever installed where Mergeway is built, tested and shipped: Linux on x64 and arm64. */
+/**
+ * Whether the package is ever installed where Mergeway is built, tested and shipped: Linux on x64
+ * and arm64.
+ */
 export function isForSupportedPlatform({ os, cpu }: LockEntry): boolean {
   const processors = ["x64", "arm64"];
   return (

@@ -1,10 +1,12 @@
 /**
- * The unmodified conformance suite against the product as users install it: a cluster of its own, the chart, the chart's own role.
+ * The unmodified conformance suite against the product as users install it: a cluster of its own,
+ * the chart, the chart's own role.
  *
  *   node tools/conformance.ts envoy|embedded [suite flags…]
  *
- * Claims every feature that the data plane and the controller say they have, and writes the official report into conformance/. Exits 0 only when every test passed and none that
- * belongs to a claimed profile was skipped.
+ * Claims every feature that the data plane and the controller say they have, and writes the
+ * official report into conformance/. Exits 0 only when every test passed and none that belongs to a
+ * claimed profile was skipped.
  */
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -45,7 +47,8 @@ try {
       `--conformance-profiles=${PROFILES.join(",")}`,
       `--supported-features=${supportedFeatures(features).join(",")}`,
       `--report-output=${report}`,
-      // The suite waits for its namespaces to be gone when it ends; on two busy cores their thirty pods can take longer than its 30 s.
+      // The suite waits for its namespaces to be gone when it ends; on two busy cores their thirty
+      // pods can take longer than its 30 s.
       "--timeout-config-overrides=DeleteTimeout:180",
       ...flags,
     ],
@@ -81,7 +84,10 @@ async function install(target: Bed): Promise<void> {
   );
 }
 
-/** The suite ran under the chart's own role: nothing was refused. Which rights it did not need is told; audit-rights.e2e.ts shows that each has its use. */
+/**
+ * The suite ran under the chart's own role: nothing was refused. Which rights it did not need is
+ * told; audit-rights.e2e.ts shows that each has its use.
+ */
 async function hasTheRights({ cluster }: Bed): Promise<boolean> {
   const { requests, refused, missing, unused } = await rightsUsed(auditLogOf(cluster));
   console.log(`${requests} requests of the controller, ${unused.length} rights that the suite did not need`);

@@ -3,9 +3,10 @@
  *
  *     node tools/generate-schemas.ts CHANNEL DIRECTORY [KIND...]
  *
- * CHANNEL is `standard` or `experimental` for CRDs of the Gateway API (config/crd/<channel> of its module) and
- * `mergeway` for our own (charts/mergeway/charts/crds/crds). Without KINDs, every kind that Mergeway reads is taken.
- * Descriptions are dropped; a version whose schema equals an earlier version's names that version instead of repeating it.
+ * CHANNEL is `standard` or `experimental` for CRDs of the Gateway API (config/crd/<channel> of its
+ * module) and `mergeway` for our own (charts/mergeway/charts/crds/crds). Without KINDs, every kind
+ * that Mergeway reads is taken. Descriptions are dropped; a version whose schema equals an earlier
+ * version's names that version instead of repeating it.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

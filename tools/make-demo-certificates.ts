@@ -3,7 +3,8 @@
  *
  *     node tools/make-demo-certificates.ts
  *
- * The authority's key is thrown away, so nobody can issue anything else in its name. The keys of the teams are public, and good for nothing but the example.
+ * The authority's key is thrown away, so nobody can issue anything else in its name. The keys of
+ * the teams are public, and good for nothing but the example.
  */
 import "reflect-metadata";
 import { webcrypto } from "node:crypto";

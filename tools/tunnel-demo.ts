@@ -1,6 +1,7 @@
 /**
- * Everything of a tunnel on one machine, without Cloudflare: doubles of its API and its edge, a connector (real cloudflared where CLOUDFLARED names
- * one, otherwise our double), `mergeway run --data-plane tunnel` as a process of its own, and the two teams of examples/tunnel.
+ * Everything of a tunnel on one machine, without Cloudflare: doubles of its API and its edge, a
+ * connector (real cloudflared where CLOUDFLARED names one, otherwise our double), `mergeway run
+ * --data-plane tunnel` as a process of its own, and the two teams of examples/tunnel.
  *
  *   node tools/tunnel-demo.ts           shows requests that travel edge → tunnel → listener of a ListenerSet → backend, and ends
  *   node tools/tunnel-demo.ts --stay    stays until Ctrl-C, for requests of your own

@@ -1,6 +1,6 @@
 /**
- * A backend in a process of its own: gRPC (h2c with trailers) on one port, and HTTP/1.1 on another where nginx is not there to do it better.
- * Tells how many requests it has answered when asked.
+ * A backend in a process of its own: gRPC (h2c with trailers) on one port, and HTTP/1.1 on another
+ * where nginx is not there to do it better. Tells how many requests it has answered when asked.
  */
 
 import { createServer as createHttpServer } from "node:http";

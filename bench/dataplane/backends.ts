@@ -14,7 +14,10 @@ export interface Backends {
   close(): Promise<void>;
 }
 
-/** nginx answers HTTP/1.1 where it is installed: it takes the least of the core that clients and backends share. */
+/**
+ * nginx answers HTTP/1.1 where it is installed: it takes the least of the core that clients and
+ * backends share.
+ */
 export async function startBackends(folder: string): Promise<Backends> {
   const httpPort = await lastingPort();
   const grpcPort = await lastingPort();

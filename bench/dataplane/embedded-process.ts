@@ -1,4 +1,7 @@
-/** The embedded data plane in a process of its own, one thread, with metrics as `mergeway run` has them. */
+/**
+ * The embedded data plane in a process of its own, one thread, with metrics as `mergeway run` has
+ * them.
+ */
 
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Metrics } from "../../src/admin/metrics.ts";

@@ -1,6 +1,7 @@
 /**
- * The table as a static configuration of Envoy: one listener for HTTP with a virtual host per tenant, one for HTTPS with a filter chain per server
- * name. Paths are normalised, request ids and statistics are on, the access log is off: what Mergeway does by default as well.
+ * The table as a static configuration of Envoy: one listener for HTTP with a virtual host per
+ * tenant, one for HTTPS with a filter chain per server name. Paths are normalised, request ids and
+ * statistics are on, the access log is off: what Mergeway does by default as well.
  */
 
 import {

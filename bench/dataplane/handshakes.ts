@@ -1,4 +1,7 @@
-/** A client that opens a TLS connection for every request, each for another tenant: full handshakes, one request, goodbye. */
+/**
+ * A client that opens a TLS connection for every request, each for another tenant: full handshakes,
+ * one request, goodbye.
+ */
 
 import { connect, createSecureContext } from "node:tls";
 import { hostOf, prefixOf, TENANTS } from "./world.ts";

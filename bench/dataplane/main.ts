@@ -1,8 +1,10 @@
 /**
- * Measures the embedded data plane beside Envoy and nginx and writes the table into bench/README.md: `npm run bench:dataplane`.
+ * Measures the embedded data plane beside Envoy and nginx and writes the table into
+ * bench/README.md: `npm run bench:dataplane`.
  *
- * All contestants have the same 40,000 routes loaded and take turns within every round, so that a slow moment of the machine meets all of them.
- * BENCH_ROUNDS and BENCH_ONLY (a protocol) make it shorter; then nothing is written. BENCH_PROFILE names a folder for a CPU profile.
+ * All contestants have the same 40,000 routes loaded and take turns within every round, so that a
+ * slow moment of the machine meets all of them. BENCH_ROUNDS and BENCH_ONLY (a protocol) make it
+ * shorter; then nothing is written. BENCH_PROFILE names a folder for a CPU profile.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -137,7 +139,10 @@ async function measureAll(
   return samples;
 }
 
-/** A just-in-time compiler has done its work in a process that has served for a while; the others only open their connections. */
+/**
+ * A just-in-time compiler has done its work in a process that has served for a while; the others
+ * only open their connections.
+ */
 async function warmUp(contestants: readonly Contestant[], backends: Backends): Promise<void> {
   for (const contestant of contestants) {
     for (let pass = 0; pass < (contestant.name === "Mergeway" ? 3 : 1); pass++) {

@@ -21,7 +21,10 @@ export interface Sample {
   readonly complaint?: string;
 }
 
-/** Load for a while; what counts is between two looks at the backends' counters and at the contestant's CPU time. */
+/**
+ * Load for a while; what counts is between two looks at the backends' counters and at the
+ * contestant's CPU time.
+ */
 export async function measure(
   scenario: Scenario,
   contestant: Contestant,

@@ -1,4 +1,7 @@
-/** The table as a configuration of nginx: one server block per tenant, one location per route, kept-alive upstreams. */
+/**
+ * The table as a configuration of nginx: one server block per tenant, one location per route,
+ * kept-alive upstreams.
+ */
 
 import {
   certificateFile,

@@ -1,6 +1,7 @@
 /**
- * The table that every contestant serves: 2,500 tenants with a hostname, a certificate and 16 routes each. Fifteen are prefixes to the tenant's
- * HTTP backend, one is a gRPC service; over HTTPS a tenant's routes are its own listener's, as isolation asks.
+ * The table that every contestant serves: 2,500 tenants with a hostname, a certificate and 16
+ * routes each. Fifteen are prefixes to the tenant's HTTP backend, one is a gRPC service; over HTTPS
+ * a tenant's routes are its own listener's, as isolation asks.
  */
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -13,7 +14,10 @@ import { authority, issue } from "../../test/dataplanes/support/certificates.ts"
 export const TENANTS = 2_500;
 export const HTTP_ROUTES = 15;
 export const GRPC_SERVICE = "bench.Echo";
-/** Tenants that are asked for: enough to be no special case, few enough for kept-alive connections to their backends. */
+/**
+ * Tenants that are asked for: enough to be no special case, few enough for kept-alive connections
+ * to their backends.
+ */
 export const HOT_TENANTS = 250;
 
 export interface World {

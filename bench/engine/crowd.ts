@@ -1,4 +1,7 @@
-/** In a process of its own: 64 listeners in each of 10,000 sets of one Gateway. Prints one line of JSON. */
+/**
+ * In a process of its own: 64 listeners in each of 10,000 sets of one Gateway. Prints one line of
+ * JSON.
+ */
 import type { Resource } from "../../src/api/resource.ts";
 import { makeEngine } from "./engine.ts";
 import type { Change } from "./world.ts";

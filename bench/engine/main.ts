@@ -1,6 +1,7 @@
 /**
- * Measures the engine and writes the table into bench/README.md: `npm run bench:engine`. All sizes run interleaved in one process, so that a slow
- * moment of the machine meets all of them; memory is measured in one process a size.
+ * Measures the engine and writes the table into bench/README.md: `npm run bench:engine`. All sizes
+ * run interleaved in one process, so that a slow moment of the machine meets all of them; memory is
+ * measured in one process a size.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -88,7 +89,10 @@ function loaded(scale: Scale): Engine {
   return engine;
 }
 
-/** CPU time of this thread, so that other work on the machine does not count; its grain is too coarse for single changes. */
+/**
+ * CPU time of this thread, so that other work on the machine does not count; its grain is too
+ * coarse for single changes.
+ */
 function threadMilliseconds(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
@@ -157,7 +161,9 @@ function row(name: string, cell: (scale: Scale) => string | undefined): Row {
   return [name, ...SCALES.map((scale) => cell(scale) ?? "")];
 }
 
-/** Columns as wide as their widest cell, as the formatter wants Markdown; the first row is the head. */
+/**
+ * Columns as wide as their widest cell, as the formatter wants Markdown; the first row is the head.
+ */
 function table(rows: readonly Row[]): string {
   const widths = (rows[0] as Row).map((_, column) =>
     Math.max(...rows.map((cells) => cells[column]?.length ?? 0)),

@@ -1,4 +1,7 @@
-/** In a process of its own: what a world costs in memory, resources included. Prints one line of JSON. */
+/**
+ * In a process of its own: what a world costs in memory, resources included. Prints one line of
+ * JSON.
+ */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { makeEngine } from "./engine.ts";

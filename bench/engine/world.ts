@@ -1,6 +1,7 @@
 /**
- * A world of tenants: one Gateway, in every namespace ListenerSets with a hostname and certificate of their own, and for each set routes,
- * Services and EndpointSlices. Objects go through JSON, so each owns its strings as objects from an API server do.
+ * A world of tenants: one Gateway, in every namespace ListenerSets with a hostname and certificate
+ * of their own, and for each set routes, Services and EndpointSlices. Objects go through JSON, so
+ * each owns its strings as objects from an API server do.
  */
 import { readFileSync } from "node:fs";
 import { type Key, keyOf } from "../../src/api/key.ts";

@@ -1,4 +1,6 @@
-/** The backends of both tenants, in a process of their own: `fork` it, and it sends where they are. */
+/**
+ * The backends of both tenants, in a process of their own: `fork` it, and it sends where they are.
+ */
 
 import { createServer as createHttp } from "node:http";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
@@ -14,7 +16,10 @@ export interface BackendPorts {
   readonly dead: number;
 }
 
-/** Behind each piece: with 5 ms the bodies take the processor, which no limit divides, and p99 is beyond the bar (bench/README.md). */
+/**
+ * Behind each piece: with 5 ms the bodies take the processor, which no limit divides, and p99 is
+ * beyond the bar (bench/README.md).
+ */
 const SINK_PAUSE_MS = 50;
 
 if (process.send !== undefined) {

@@ -1,4 +1,7 @@
-/** The noisy tenant, in a process of its own that takes what others leave of the processor: it must not be the measured one's rival there. */
+/**
+ * The noisy tenant, in a process of its own that takes what others leave of the processor: it must
+ * not be the measured one's rival there.
+ */
 
 import { setPriority } from "node:os";
 import { Flood } from "../../test/dataplanes/tenants/flood.ts";

@@ -1,7 +1,9 @@
 /**
- * What a flood of one tenant costs another, on both data planes: `npm run bench:fairness` writes the table into bench/README.md.
+ * What a flood of one tenant costs another, on both data planes: `npm run bench:fairness` writes
+ * the table into bench/README.md.
  *
- * Rounds of calm and of flood take turns, so that a slow moment of the machine meets both. BENCH_ROUNDS makes it shorter; then nothing is written.
+ * Rounds of calm and of flood take turns, so that a slow moment of the machine meets both.
+ * BENCH_ROUNDS makes it shorter; then nothing is written.
  */
 
 import { fork } from "node:child_process";

@@ -110,8 +110,8 @@ async function installEnvoyGateway(bed: Bed): Promise<void> {
       env: ["PATH=/usr/local/bin"],
     },
   });
-  // Its own default is an Envoy that the bed cannot pull: both contestants have the same one here. It
-  // is started by its name alone, so the image must say where it is, as Envoy's own image does.
+  // Its own default is an Envoy that the bed cannot pull: both contestants have the same one here.
+  // It is started by its name alone, so the image must say where it is, as Envoy's own image does.
   const proxy = await envoyImage();
   await loadImage(bed.cluster, { ...proxy, config: { ...proxy.config, env: ["PATH=/usr/local/bin"] } });
   const image = `--set=global.images.envoyProxy.image=${fullReference(envoyReference)}`;

@@ -62,7 +62,9 @@ async function measure(contestant: Contestant, chosen: Settings): Promise<Contes
   return { id, title, sizes, ...(problem === undefined ? {} : { problem }) };
 }
 
-/** A cluster of its own for each contestant, gone afterwards; gives why the work could not be done. */
+/**
+ * A cluster of its own for each contestant, gone afterwards; gives why the work could not be done.
+ */
 async function withBed(
   name: string,
   crds: readonly string[],
@@ -92,7 +94,10 @@ async function showPods(bed: Bed): Promise<void> {
   console.error([pods.out, ...events.out.split("\n").slice(-20)].join("\n"));
 }
 
-/** Runs the driver inside the cluster; it gives a line of JSON for each size, twice: at first without what comes last. */
+/**
+ * Runs the driver inside the cluster; it gives a line of JSON for each size, twice: at first
+ * without what comes last.
+ */
 async function drive(
   cluster: Cluster,
   contestant: Contestant,

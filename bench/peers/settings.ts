@@ -68,7 +68,10 @@ function sizesOf(text: string): readonly number[] {
   return sizes;
 }
 
-/** Seconds from the last creation until all statuses are true, after which a contestant goes no further. */
+/**
+ * Seconds from the last creation until all statuses are true, after which a contestant goes no
+ * further.
+ */
 export function limitOf(size: number): number {
   return Math.max(120, Math.ceil(size * 0.36));
 }

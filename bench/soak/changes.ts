@@ -1,5 +1,5 @@
-// Three changes a second, of every kind in turn. All but the tenants that come and go are changes of
-// tenants under load, whose requests must not notice.
+// Three changes a second, of every kind in turn. All but the tenants that come and go are changes
+// of tenants under load, whose requests must not notice.
 
 import { type Place, removeTenant, type Version, writeTenant } from "./world.ts";
 

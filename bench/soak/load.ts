@@ -1,4 +1,5 @@
-// The load on the tenants: the compiled driver, in a process of its own that also serves as their backends.
+// The load on the tenants: the compiled driver, in a process of its own that also serves as their
+// backends.
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";

@@ -1,4 +1,5 @@
-// The process under test: `mergeway run` with one of its data planes, and what is asked of its memory.
+// The process under test: `mergeway run` with one of its data planes, and what is asked of its
+// memory.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";

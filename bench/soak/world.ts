@@ -49,7 +49,10 @@ export function writeGateway(place: Place): void {
   ]);
 }
 
-/** Keys are made anew only when the certificate's number is another one: a file that stays the same is no change. */
+/**
+ * Keys are made anew only when the certificate's number is another one: a file that stays the same
+ * is no change.
+ */
 export function writeTenant(place: Place, tenant: string, version: Version, before?: Version): void {
   const tls = { certificateRefs: [{ name: "tls" }] };
   const listener = { name: "https", port: place.port, protocol: "HTTPS", hostname: hostOf(tenant), tls };

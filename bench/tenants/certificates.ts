@@ -1,6 +1,7 @@
 /**
- * What it costs to have Envoy ask for certificates when a handshake needs them, and to have it ask for all ahead; writes the table into bench/README.md:
- * `npm run bench:certificates`. One Envoy at a time.
+ * What it costs to have Envoy ask for certificates when a handshake needs them, and to have it ask
+ * for all ahead; writes the table into bench/README.md: `npm run bench:certificates`. One Envoy at
+ * a time.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";

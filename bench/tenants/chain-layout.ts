@@ -1,6 +1,7 @@
 /**
- * The layout that others use, for comparison: a filter chain per hostname, with its certificate and a route configuration of its own. A
- * new tenant is a new version of the listener; everything else is as small as it goes.
+ * The layout that others use, for comparison: a filter chain per hostname, with its certificate and
+ * a route configuration of its own. A new tenant is a new version of the listener; everything else
+ * is as small as it goes.
  */
 
 import type { Resource } from "../../src/dataplanes/envoy/ads/resource.ts";

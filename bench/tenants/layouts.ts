@@ -1,4 +1,7 @@
-/** The two sides: an Envoy with Mergeway's layout, and one with a filter chain per hostname. Both take the same plan. */
+/**
+ * The two sides: an Envoy with Mergeway's layout, and one with a filter chain per hostname. Both
+ * take the same plan.
+ */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,7 @@
 /**
- * What a change of one tenant costs among many, and writes the table into bench/README.md: `npm run bench:tenants`. All sizes and both layouts live
- * at once and take turns, so that a slow moment of the machine meets all of them.
+ * What a change of one tenant costs among many, and writes the table into bench/README.md: `npm run
+ * bench:tenants`. All sizes and both layouts live at once and take turns, so that a slow moment of
+ * the machine meets all of them.
  */
 
 import { X509Certificate } from "node:crypto";
@@ -145,7 +146,9 @@ async function idleCost({ pid }: Layout): Promise<number> {
   return (cpuMilliseconds(pid) - before) / (performance.now() - began);
 }
 
-/** One round of all edits, measured on one side; the other side follows when the measuring is done. */
+/**
+ * One round of all edits, measured on one side; the other side follows when the measuring is done.
+ */
 async function play(world: World, measured: Side, round: number): Promise<void> {
   for (const step of steps(world.size, round)) {
     const { layout, idle } = measured;

@@ -9,7 +9,10 @@ export const supervision: { readonly concurrency: number; readonly drainSeconds:
   drainSeconds: DRAIN_SECONDS,
 };
 
-/** An Envoy for whatever serves configuration at `serverPath`; if it ends by itself, so does the benchmark. */
+/**
+ * An Envoy for whatever serves configuration at `serverPath`; if it ends by itself, so does the
+ * benchmark.
+ */
 export function startEnvoy(place: {
   readonly name: string;
   readonly directory: string;

@@ -1,4 +1,6 @@
-/** Those who ask: one that waits for the first right answer, and some whose connections must last. */
+/**
+ * Those who ask: one that waits for the first right answer, and some whose connections must last.
+ */
 
 import { once } from "node:events";
 import { Agent, type RequestOptions, request } from "node:https";
@@ -41,7 +43,10 @@ export async function visit(port: number, host: string, path: string, agent?: Ag
   }
 }
 
-/** Asks again and again, at most every tenth of the time that has passed: so asking is no load of its own. */
+/**
+ * Asks again and again, at most every tenth of the time that has passed: so asking is no load of
+ * its own.
+ */
 export async function firstRight(
   began: number,
   ask: () => Promise<Seen>,

@@ -1,4 +1,7 @@
-/** Tenants as an API server would give them: each has a ListenerSet with a hostname and a certificate, 16 routes, and a Service of its own. */
+/**
+ * Tenants as an API server would give them: each has a ListenerSet with a hostname and a
+ * certificate, 16 routes, and a Service of its own.
+ */
 
 import { type Key, keyOf } from "../../src/api/key.ts";
 import type { Resource } from "../../src/api/resource.ts";

@@ -1,6 +1,7 @@
 /**
- * The admin server: health, metrics, the merged state. It only reads, holds no secrets, and is meant for loopback. A page in a browser cannot reach it by
- * a name of its own (DNS rebinding): the Host must be an address or localhost.
+ * The admin server: health, metrics, the merged state. It only reads, holds no secrets, and is
+ * meant for loopback. A page in a browser cannot reach it by a name of its own (DNS rebinding): the
+ * Host must be an address or localhost.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";

@@ -7,7 +7,10 @@ export interface AdminState {
   readonly version: string;
   readonly table: RoutingTable;
   state(): MergedState;
-  /** Everything that was there at the start is served, or known not to be; and nobody has asked to stop. */
+  /**
+   * Everything that was there at the start is served, or known not to be; and nobody has asked to
+   * stop.
+   */
   isReady(): boolean;
   /** Returns the way to unsubscribe. */
   onChanges(handler: (changes: readonly StateChange[]) => void): () => void;

@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/** One address of the admin server, declared once: the router and the reference page are made from it. */
+/**
+ * One address of the admin server, declared once: the router and the reference page are made from
+ * it.
+ */
 export interface Endpoint {
   readonly path: string;
   readonly summary: string;

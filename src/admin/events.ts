@@ -1,4 +1,7 @@
-/** Changes as server-sent events. A client that comes back names the last event it has seen and gets what it missed, as far as that is kept. */
+/**
+ * Changes as server-sent events. A client that comes back names the last event it has seen and gets
+ * what it missed, as far as that is kept.
+ */
 import type { ServerResponse } from "node:http";
 import type { StateChange } from "../view/state-changes.ts";
 import type { AdminState } from "./admin-state.ts";

@@ -1,6 +1,7 @@
 /**
- * Every metric of our own, declared once. Labels are bounded by what is configured, never by what clients send: `hostname` is the pattern that
- * served, `code` the class of the status. What describes Gateway API objects is named as the community's state metrics are.
+ * Every metric of our own, declared once. Labels are bounded by what is configured, never by what
+ * clients send: `hostname` is the pattern that served, `code` the class of the status. What
+ * describes Gateway API objects is named as the community's state metrics are.
  */
 export interface MetricSpec {
   readonly type: "counter" | "gauge" | "histogram";

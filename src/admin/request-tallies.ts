@@ -36,8 +36,8 @@ interface Sample {
 }
 
 /**
- * Requests by hostname: a row of plain numbers each. They are counted for every request and read now and then, so the labels and names that
- * Prometheus wants are put together when it asks.
+ * Requests by hostname: a row of plain numbers each. They are counted for every request and read
+ * now and then, so the labels and names that Prometheus wants are put together when it asks.
  */
 export class RequestTallies {
   readonly #tallies: Map<string, Float64Array> = new Map();

@@ -1,4 +1,7 @@
-/** The merged state as JSON. Both sides of every conflict are named: this is for the Gateway's owner, on loopback. */
+/**
+ * The merged state as JSON. Both sides of every conflict are named: this is for the Gateway's
+ * owner, on loopback.
+ */
 import { readQuestion } from "../view/explain/asked-request.ts";
 import { explain } from "../view/explain/explain.ts";
 import type {

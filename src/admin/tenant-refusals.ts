@@ -15,7 +15,10 @@ interface Refused {
   readonly count: number;
 }
 
-/** Counted by listener, shown by owner: labels are what the plan has now, and nothing that clients say. */
+/**
+ * Counted by listener, shown by owner: labels are what the plan has now, and nothing that clients
+ * say.
+ */
 export class TenantRefusals {
   readonly #counts: Map<ItemId, Map<TenantLimit, number>> = new Map();
 
@@ -24,7 +27,10 @@ export class TenantRefusals {
     this.#counts.set(listener, counts.set(limit, (counts.get(limit) ?? 0) + 1));
   }
 
-  /** One entry may come several times, once for each listener of the owner. What has left the plan is forgotten. */
+  /**
+   * One entry may come several times, once for each listener of the owner. What has left the plan
+   * is forgotten.
+   */
   current(table: RoutingTable): readonly Refused[] {
     return [...this.#counts].flatMap(([id, counts]) => {
       const owner = table.get("listener", id)?.owner;

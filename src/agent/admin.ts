@@ -9,8 +9,9 @@ export interface PodAdmin {
 }
 
 /**
- * What the kubelet asks a pod: `/healthz` while the process runs, `/startz` when there is a plan, `/readyz` while it should get traffic, and `/drain` before it
- * stops what serves, answered when that may be stopped.
+ * What the kubelet asks a pod: `/healthz` while the process runs, `/startz` when there is a plan,
+ * `/readyz` while it should get traffic, and `/drain` before it stops what serves, answered when
+ * that may be stopped.
  */
 export function openPodAdmin(address: string, admin: PodAdmin): Promise<Server> {
   const server = createServer((request, response) => {

@@ -1,4 +1,6 @@
-/** The pod's own program serves: told to end, it lets its endpoint leave the Services, then drains. */
+/**
+ * The pod's own program serves: told to end, it lets its endpoint leave the Services, then drains.
+ */
 import { createEmbeddedDataPlane } from "../dataplanes/embedded/embedded-data-plane.ts";
 import type { RequestRecord } from "../dataplanes/request-record.ts";
 import { LEAVE_MS, type PodPlane, pause } from "./pod-plane.ts";

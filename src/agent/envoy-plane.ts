@@ -1,6 +1,8 @@
 /**
- * The agent beside an Envoy: writes its bootstrap, gives it the plan over a socket in the volume that both share, and drains it. Envoy is started and restarted by the kubelet,
- * so that either of the two can go without the other: an Envoy without an agent goes on with what it has, and one that returns gets all of it again.
+ * The agent beside an Envoy: writes its bootstrap, gives it the plan over a socket in the volume
+ * that both share, and drains it. Envoy is started and restarted by the kubelet, so that either of
+ * the two can go without the other: an Envoy without an agent goes on with what it has, and one
+ * that returns gets all of it again.
  */
 import { rmSync, writeFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
@@ -28,7 +30,10 @@ export interface EnvoyPodOptions {
 
 const MAX_CONNECTIONS = 50_000;
 const LOOK_MS = 200;
-/** Clients with open connections are told to leave with their next answer; most have one within this time. */
+/**
+ * Clients with open connections are told to leave with their next answer; most have one within this
+ * time.
+ */
 const IDLE_MS = 5_000;
 
 export function envoyPodPlane(options: EnvoyPodOptions): PodPlane {
@@ -90,8 +95,9 @@ export function envoyPodPlane(options: EnvoyPodOptions): PodPlane {
 }
 
 /**
- * Which Envoys have all of their first configuration, and threads that serve. Each is told once that it
- * is ready. Neither later configuration nor a lost stream makes it unready: it goes on serving.
+ * Which Envoys have all of their first configuration, and threads that serve. Each is told once
+ * that it is ready. Neither later configuration nor a lost stream makes it unready: it goes on
+ * serving.
  */
 class ServingReplicas {
   readonly #replicas: () => readonly Replica[];

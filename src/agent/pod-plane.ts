@@ -3,11 +3,16 @@ import type { DataPlane } from "../dataplanes/dataplane.ts";
 /** What serves in a pod, and how it is begun and ended there. */
 export interface PodPlane {
   readonly dataPlane: DataPlane;
-  /** There is a plan to serve: one from before a restart, or all of the controller's. Called once. */
+  /**
+   * There is a plan to serve: one from before a restart, or all of the controller's. Called once.
+   */
   begin(): void;
   /** Whether clients may come, given that there is a plan. */
   readonly isReady: boolean;
-  /** Asked for by the kubelet before it stops the container that serves; ends when nothing is under way any more. Only of planes that do not serve themselves. */
+  /**
+   * Asked for by the kubelet before it stops the container that serves; ends when nothing is under
+   * way any more. Only of planes that do not serve themselves.
+   */
   drain?(): Promise<void>;
   /** The pod's own program has been told to end. */
   close(): Promise<void>;

@@ -1,6 +1,8 @@
 /**
- * The proxy behind a connector: it serves on loopback alone, and cloudflared beside it in the pod brings the requests. The pod is ready while the connector is connected, and so
- * readiness is how the controller knows of connectors. Told to end, the proxy outlives its connector, which lets requests finish.
+ * The proxy behind a connector: it serves on loopback alone, and cloudflared beside it in the pod
+ * brings the requests. The pod is ready while the connector is connected, and so readiness is how
+ * the controller knows of connectors. Told to end, the proxy outlives its connector, which lets
+ * requests finish.
  */
 import { createEmbeddedDataPlane } from "../dataplanes/embedded/embedded-data-plane.ts";
 import type { RequestRecord } from "../dataplanes/request-record.ts";
@@ -63,7 +65,9 @@ export async function tunnelPodPlane(options: TunnelPodOptions): Promise<PodPlan
   };
 }
 
-/** Tunnel and connector are the controller's and the kubelet's business: readiness tells of them. */
+/**
+ * Tunnel and connector are the controller's and the kubelet's business: readiness tells of them.
+ */
 class OutsideLink implements TunnelLink {
   readonly #led: Set<string> = new Set();
   #handler: ((gateway: string, state: TunnelState) => void) | undefined;

@@ -2,14 +2,18 @@ import type { Gateway, GatewayClass } from "./gateway.ts";
 import type { GatewayParameters, GatewayParametersSpec, TunnelParameters } from "./gateway-parameters.ts";
 import { type Key, keyFor } from "./key.ts";
 
-/** The class's parameters are the defaults, the Gateway's own override them field by field (GEP-1867). */
+/**
+ * The class's parameters are the defaults, the Gateway's own override them field by field
+ * (GEP-1867).
+ */
 export function effectiveParameters(
   gateway: Gateway,
   gatewayClass: GatewayClass | undefined,
   find: (key: Key) => GatewayParameters | undefined,
 ): GatewayParametersSpec {
   const [own, defaults] = parametersOf(gateway, gatewayClass, find).map((each) => each?.spec);
-  // Replicas and autoscaling exclude each other: the Gateway's choice of one overrules the class's choice of the other.
+  // Replicas and autoscaling exclude each other: the Gateway's choice of one overrules the class's
+  // choice of the other.
   const { autoscaling, replicas, ...others } = defaults ?? {};
   const scaling =
     own?.replicas !== undefined || own?.autoscaling !== undefined
@@ -21,7 +25,10 @@ export function effectiveParameters(
   return { ...others, ...scaling, ...own };
 }
 
-/** The settings of a Gateway's tunnel, with the namespace of the parameters that have them: their Secrets are there. */
+/**
+ * The settings of a Gateway's tunnel, with the namespace of the parameters that have them: their
+ * Secrets are there.
+ */
 export function effectiveTunnel(
   gateway: Gateway,
   gatewayClass: GatewayClass | undefined,

@@ -1,8 +1,8 @@
 import type { ObjectMeta } from "./metadata.ts";
 
 /**
- * How the data plane of a Gateway is run (mergeway.dev/v1alpha1). A GatewayClass refers to one for its defaults, a Gateway to one that
- * overrides them field by field (GEP-1867).
+ * How the data plane of a Gateway is run (mergeway.dev/v1alpha1). A GatewayClass refers to one for
+ * its defaults, a Gateway to one that overrides them field by field (GEP-1867).
  */
 export interface GatewayParameters {
   readonly apiVersion: string;

@@ -68,7 +68,9 @@ export interface FrontendValidation {
   readonly mode: "AllowValidOnly" | "AllowInsecureFallback";
 }
 
-/** One listener of a Gateway, a ListenerSet or an XListenerSet (where the port may be absent or 0). */
+/**
+ * One listener of a Gateway, a ListenerSet or an XListenerSet (where the port may be absent or 0).
+ */
 export interface Listener {
   readonly name: string;
   readonly hostname?: string;

@@ -1,6 +1,9 @@
 import type { Kind, Resource } from "./resource.ts";
 
-/** Names one object across all kinds: `Kind/namespace/name`; the namespace of a cluster-scoped object is empty. */
+/**
+ * Names one object across all kinds: `Kind/namespace/name`; the namespace of a cluster-scoped
+ * object is empty.
+ */
 export type Key = string;
 
 export function keyFor(kind: Kind, namespace: string, name: string): Key {

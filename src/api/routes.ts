@@ -74,7 +74,10 @@ export interface FilteredBackendRef extends BackendRef {
   readonly filters?: readonly RouteFilter[];
 }
 
-/** A filter of an HTTPRoute or GRPCRoute; admission has made sure that the field named by `type` is there. */
+/**
+ * A filter of an HTTPRoute or GRPCRoute; admission has made sure that the field named by `type` is
+ * there.
+ */
 export interface RouteFilter {
   readonly type: string;
   readonly requestHeaderModifier?: HeaderModifier;

@@ -1,6 +1,7 @@
 /**
- * Reading certificates and keys as strictly as a TLS library would before it serves them: what passes here must not fail in a data plane,
- * because there it could take others with it. Results name the problem and never show the key.
+ * Reading certificates and keys as strictly as a TLS library would before it serves them: what
+ * passes here must not fail in a data plane, because there it could take others with it. Results
+ * name the problem and never show the key.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { PrivateKey } from "../plan/certificate.ts";
@@ -14,13 +15,19 @@ export interface KeyPairFacts {
 
 const CERTIFICATE_BLOCK = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
 const MIN_RSA_BITS = 2048;
-/** Every handshake signs with the key, on a thread that all tenants share: 2 ms with 4096 bits, 31 ms with 8192. */
+/**
+ * Every handshake signs with the key, on a thread that all tenants share: 2 ms with 4096 bits, 31
+ * ms with 8192.
+ */
 const MAX_RSA_BITS = 4096;
 /** What Envoy's TLS library takes; a larger one makes signing slower, not safer. */
 const MAX_RSA_EXPONENT: bigint = 2n ** 32n;
 /** More than any real chain has; a tenant's Secret may hold a megabyte of them. */
 const MAX_CHAIN = 16;
-/** Several times what the bundle of a browser or an operating system has, which many people use whole. */
+/**
+ * Several times what the bundle of a browser or an operating system has, which many people use
+ * whole.
+ */
 const MAX_AUTHORITIES = 512;
 /** The chain is sent with every handshake, before anything is known about the client. */
 const MAX_CHAIN_BYTES = 64 * 1024;

@@ -1,4 +1,7 @@
-/** From the words of a command line to a command with its values, or to a sentence that says what is wrong with them. */
+/**
+ * From the words of a command line to a command with its values, or to a sentence that says what is
+ * wrong with them.
+ */
 import { parseArgs } from "node:util";
 import { CannotRun, type ChoiceFlag, type Command, type Flag, type NumberFlag } from "./command.ts";
 import { suggestion } from "./suggestion.ts";
@@ -74,7 +77,10 @@ function parseCommand(command: Command, words: readonly string[]): Request {
   return { type: "run", command, args, flags: values };
 }
 
-/** A flag with a `bare` value may stand alone; the parser underneath would take the next word for its value. */
+/**
+ * A flag with a `bare` value may stand alone; the parser underneath would take the next word for
+ * its value.
+ */
 function withBareValues(command: Command, words: readonly string[]): string[] {
   return words.map((word, index) => {
     const flag = word.startsWith("--") ? command.flags[word.slice(2)] : undefined;

@@ -1,5 +1,6 @@
 /**
- * One command, declared once: parsing, help, completion and the reference page are all made from this.
+ * One command, declared once: parsing, help, completion and the reference page are all made from
+ * this.
  */
 import type { Terminal } from "./terminal.ts";
 
@@ -109,8 +110,8 @@ export interface Host {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly version: string;
   /**
-   * Aborted by the first SIGINT or SIGTERM; a second one ends the process at once. A command that never asks for it is ended by
-   * the first.
+   * Aborted by the first SIGINT or SIGTERM; a second one ends the process at once. A command that
+   * never asks for it is ended by the first.
    */
   readonly signal: AbortSignal;
   now(): Date;

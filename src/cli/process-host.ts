@@ -1,4 +1,7 @@
-/** The process as a command sees it: streams that may close early, signals, a clock that tests can stop. */
+/**
+ * The process as a command sees it: streams that may close early, signals, a clock that tests can
+ * stop.
+ */
 import { readFileSync } from "node:fs";
 import type { Host } from "./command.ts";
 import { type Terminal, terminalOn } from "./terminal.ts";

@@ -75,7 +75,10 @@ function sequenceOf(_mark: string, style: string, at: string): string {
   return `\x1b[${inspect.colors[style]?.[Number(at)] ?? 0}m`;
 }
 
-/** no-color.org: NO_COLOR with any value but the empty one wins; FORCE_COLOR asks for colours where there is no terminal. */
+/**
+ * no-color.org: NO_COLOR with any value but the empty one wins; FORCE_COLOR asks for colours where
+ * there is no terminal.
+ */
 export function wantsColours({ isTty, env }: TerminalSettings): boolean {
   if (env["NO_COLOR"]) return false;
   const forced = env["FORCE_COLOR"];

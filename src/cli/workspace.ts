@@ -1,4 +1,7 @@
-/** A folder of YAML or a cluster, computed once without serving: what the three questions are asked of. */
+/**
+ * A folder of YAML or a cluster, computed once without serving: what the three questions are asked
+ * of.
+ */
 import type { Key } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
 import { embeddedFeatures } from "../dataplanes/embedded/features.ts";
@@ -74,7 +77,9 @@ function compute(
   return { resources, engine, table };
 }
 
-/** For commands whose own output is something else: what could not be read goes to the error stream. */
+/**
+ * For commands whose own output is something else: what could not be read goes to the error stream.
+ */
 export function tellErrors({ isLive, errors, warnings }: Workspace, err: Terminal): void {
   for (const { file, message, remedy } of isLive ? warnings : []) {
     err.line(`${err.style("yellow", "warning:")} ${file}: ${message}. ${remedy}`);

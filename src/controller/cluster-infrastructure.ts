@@ -49,7 +49,10 @@ function replicasOf({ spec }: Applied): unknown {
   return (spec as { readonly replicas?: unknown } | undefined)?.replicas;
 }
 
-/** Infrastructure in a real cluster, by server-side apply: fields that others set on our objects stay theirs. */
+/**
+ * Infrastructure in a real cluster, by server-side apply: fields that others set on our objects
+ * stay theirs.
+ */
 export class ClusterInfrastructure implements InfrastructureCluster {
   readonly #client: KubernetesClient;
   /** Empty for the whole cluster. */
@@ -79,8 +82,9 @@ export class ClusterInfrastructure implements InfrastructureCluster {
   }
 
   /**
-   * A field that we applied and apply no more is removed, and a Deployment without a number has one pod. An autoscaler shall begin with the pods that there are:
-   * the number stays, in another name, until it sets its own.
+   * A field that we applied and apply no more is removed, and a Deployment without a number has one
+   * pod. An autoscaler shall begin with the pods that there are: the number stays, in another name,
+   * until it sets its own.
    */
   async #leaveReplicas({ apiVersion, kind, metadata }: Manifest): Promise<void> {
     const { name, namespace } = metadata;

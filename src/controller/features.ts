@@ -3,7 +3,10 @@ import type { DataPlaneName, GatewayParameters } from "../api/gateway-parameters
 import { type Key, keyFor } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
 
-/** Features of the conformance suite (v1.7.0) that are the controller's own, whatever data plane serves: attachment, statuses, infrastructure. */
+/**
+ * Features of the conformance suite (v1.7.0) that are the controller's own, whatever data plane
+ * serves: attachment, statuses, infrastructure.
+ */
 const CONTROLLER_FEATURES: readonly string[] = [
   "Gateway",
   "GatewayAddressEmpty",
@@ -24,7 +27,10 @@ const NOT_BEHIND_TUNNELS: readonly string[] = [
   "GatewayStaticAddresses",
 ];
 
-/** What a GatewayClass claims in its status, in the order that the API asks for: of the data plane that its Gateways have unless they choose another. */
+/**
+ * What a GatewayClass claims in its status, in the order that the API asks for: of the data plane
+ * that its Gateways have unless they choose another.
+ */
 export function supportedFeatures(served: ReadonlySet<string>, dataPlane?: DataPlaneName): readonly string[] {
   const own = [...CONTROLLER_FEATURES, ...(served.has("GRPCRoute") ? ["GRPCRouteNamedRouteRule"] : [])];
   const kept = dataPlane === "tunnel" ? own.filter((name) => !NOT_BEHIND_TUNNELS.includes(name)) : own;

@@ -1,6 +1,6 @@
 /**
- * The controller's flow: source → engine → { plan server, statuses, infrastructure }, and back into the engine nothing but facts: what pods have programmed and
- * which addresses Gateways have.
+ * The controller's flow: source → engine → { plan server, statuses, infrastructure }, and back into
+ * the engine nothing but facts: what pods have programmed and which addresses Gateways have.
  */
 import type { Key } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
@@ -16,7 +16,10 @@ export interface FlowParts {
   readonly dataPlane: DataPlane;
   /** Called with every part of the plan, after the data plane was given it. */
   readonly onPlan?: (plan: PlanDelta) => void;
-  /** Called with every verdict that changed, after the data plane was given its part, and with the time of the change that caused it (see `since`). */
+  /**
+   * Called with every verdict that changed, after the data plane was given its part, and with the
+   * time of the change that caused it (see `since`).
+   */
   readonly onVerdicts: (verdicts: EngineDelta["verdicts"], since: number | undefined) => void;
   /** Wraps every step of the engine, to measure it. */
   readonly timed: <T>(step: () => T) => T;
@@ -41,7 +44,10 @@ export class ControllerFlow {
     parts.dataPlane.onReport((reports) => this.#step(() => parts.engine.learn({ reports })));
   }
 
-  /** When the first of the changes that are being dealt with was seen (as `performance.now()` counts); undefined when it is none that was watched. */
+  /**
+   * When the first of the changes that are being dealt with was seen (as `performance.now()`
+   * counts); undefined when it is none that was watched.
+   */
   get since(): number | undefined {
     return this.#since;
   }

@@ -1,6 +1,7 @@
 /**
- * Every metric of the controller, declared once. Labels are kinds, methods, reasons, Gateways and their pods: never tenants, hostnames or anything that a tenant
- * with sets and routes could multiply, since whoever reaches the port can read them.
+ * Every metric of the controller, declared once. Labels are kinds, methods, reasons, Gateways and
+ * their pods: never tenants, hostnames or anything that a tenant with sets and routes could
+ * multiply, since whoever reaches the port can read them.
  */
 interface ControllerMetricSpec {
   readonly type: "counter" | "gauge" | "histogram";

@@ -1,4 +1,7 @@
-/** Metrics of the controller; src/controller/metric-table.ts declares them, docs/reference/metrics.md lists them. */
+/**
+ * Metrics of the controller; src/controller/metric-table.ts declares them,
+ * docs/reference/metrics.md lists them.
+ */
 import { createServer, type Server } from "node:http";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { ConfirmedReplicas } from "../dataplanes/remote/publisher/confirmations.ts";

@@ -1,6 +1,8 @@
 /**
- * Who is at the other end of a stream: a pod shows a token of its ServiceAccount for our audience, the API server says whose it is, and it may have the items of
- * the one Gateway whose infrastructure that ServiceAccount belongs to. The token must be bound to the pod that the peer says it is: it ends with that pod.
+ * Who is at the other end of a stream: a pod shows a token of its ServiceAccount for our audience,
+ * the API server says whose it is, and it may have the items of the one Gateway whose
+ * infrastructure that ServiceAccount belongs to. The token must be bound to the pod that the peer
+ * says it is: it ends with that pod.
  */
 import type { Gateway } from "../api/gateway.ts";
 import { keyFor } from "../api/key.ts";
@@ -61,7 +63,9 @@ export class PodIdentity {
   }
 }
 
-/** What a token says of itself, which is not worth anything until the API server has confirmed it. */
+/**
+ * What a token says of itself, which is not worth anything until the API server has confirmed it.
+ */
 function accountNamedBy(token: string): unknown {
   try {
     const [, claims = ""] = token.split(".");

@@ -1,4 +1,7 @@
-/** The controller's process: the assembled controller, and what it opens to pods, kubelet and Prometheus. */
+/**
+ * The controller's process: the assembled controller, and what it opens to pods, kubelet and
+ * Prometheus.
+ */
 
 import { TOKEN_AUDIENCE } from "../dataplanes/remote/protocol/protocol.ts";
 import { PlanServer } from "../dataplanes/remote/publisher/plan-server.ts";

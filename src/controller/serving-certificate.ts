@@ -1,4 +1,7 @@
-/** The certificate by which this replica proves itself to pods: its own, short-lived, and renewed while streams go on. */
+/**
+ * The certificate by which this replica proves itself to pods: its own, short-lived, and renewed
+ * while streams go on.
+ */
 import { issueServing, type KeyPair, needsRenewal } from "../infra/authority.ts";
 import type { KubernetesObserver } from "../kubernetes/observer.ts";
 

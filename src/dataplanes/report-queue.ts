@@ -2,8 +2,9 @@ import type { ItemReport } from "../plan/item-report.ts";
 import type { ItemId } from "../plan/plan.ts";
 
 /**
- * The fates of items on their way out: asked for once in a turn of the event loop, however often they changed, and told when they are news. Never from within
- * whatever changed them: whoever applies a plan is not ready for an answer.
+ * The fates of items on their way out: asked for once in a turn of the event loop, however often
+ * they changed, and told when they are news. Never from within whatever changed them: whoever
+ * applies a plan is not ready for an answer.
  */
 export class ReportQueue {
   /** Undefined while the fate is not known yet. */

@@ -1,6 +1,9 @@
 import type { RuleOrigin } from "../plan/rule.ts";
 
-/** One request, for the access log and for metrics. Labels of metrics: `hostname`, a pattern of the plan, never the client's words. */
+/**
+ * One request, for the access log and for metrics. Labels of metrics: `hostname`, a pattern of the
+ * plan, never the client's words.
+ */
 export interface RequestRecord {
   /** Milliseconds since the epoch, at the request's header. */
   readonly time: number;

@@ -1,5 +1,6 @@
 /**
- * The engine: resources and facts in, verdicts and plan out. Pure and synchronous; the graph holds the only state.
+ * The engine: resources and facts in, verdicts and plan out. Pure and synchronous; the graph holds
+ * the only state.
  *
  *   classes, gateways ─→ states ─┐
  *   gateways, sets ─→ owners ─→ attachments ─→ ports ─→ listeners ─→ merge ─┬─→ plan

@@ -1,6 +1,7 @@
 /**
- * The plan, cut so that one tenant is one small set of items. Each collection here is one type of item; a change of a route is a change of the host
- * tables that it stands in, a change of a certificate is a change of that certificate.
+ * The plan, cut so that one tenant is one small set of items. Each collection here is one type of
+ * item; a change of a route is a change of the host tables that it stands in, a change of a
+ * certificate is a change of that certificate.
  */
 import type { Key } from "../api/key.ts";
 import type { ReadonlyCollection } from "../graph/collection.ts";

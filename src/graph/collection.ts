@@ -26,7 +26,9 @@ export interface EntryChange<V> {
 /** What others may do with a collection: look up, derive from, index and observe. */
 export interface ReadonlyCollection<out V> {
   readonly name: string;
-  /** Position in the graph: a computation may only look at collections that stand before its own. */
+  /**
+   * Position in the graph: a computation may only look at collections that stand before its own.
+   */
   readonly order: number;
   readonly readers: Dependents;
   readonly size: number;

@@ -11,8 +11,9 @@ export interface Slot {
 const FEW = 8;
 
 /**
- * Which computed nodes have looked at which key. Most keys have one reader or a few, so these are stored bare or as an array: at 40,000 routes
- * sets would otherwise be the largest thing in memory. Nodes keep the slots, not the keys, for the same reason.
+ * Which computed nodes have looked at which key. Most keys have one reader or a few, so these are
+ * stored bare or as an array: at 40,000 routes sets would otherwise be the largest thing in memory.
+ * Nodes keep the slots, not the keys, for the same reason.
  */
 export class Dependents {
   readonly #slots: Map<string, Slot> = new Map();

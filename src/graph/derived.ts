@@ -1,7 +1,9 @@
 import { Collection, type Computed, type Node, type ReadonlyCollection } from "./collection.ts";
 import { forgetReads, Lookup } from "./lookup.ts";
 
-/** One source value to any number of keyed values. Keys must be unique across the whole collection. */
+/**
+ * One source value to any number of keyed values. Keys must be unique across the whole collection.
+ */
 export type Compute<S, V> = (key: string, value: S, lookup: Lookup) => Iterable<readonly [string, V]>;
 
 /** Most nodes give one value under their own key; that takes no array. */

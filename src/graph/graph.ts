@@ -1,9 +1,10 @@
 /**
  * The incremental runtime. It knows no domain.
  *
- * A graph is a list of collections in the order in which they were made; each is computed from earlier ones. A change marks as dirty
- * only the nodes that looked at what changed. `settle` walks the list once: a collection is recomputed after everything it can look at, so
- * no node ever sees half of a change, and a node whose result is equal to the one before wakes nobody.
+ * A graph is a list of collections in the order in which they were made; each is computed from
+ * earlier ones. A change marks as dirty only the nodes that looked at what changed. `settle` walks
+ * the list once: a collection is recomputed after everything it can look at, so no node ever sees
+ * half of a change, and a node whose result is equal to the one before wakes nobody.
  */
 import { Collection, type Computed, Input, type ReadonlyCollection } from "./collection.ts";
 import { type Compute, Derived } from "./derived.ts";
@@ -46,7 +47,10 @@ export class Graph {
     return new Index(name, this.#made++, source, places);
   }
 
-  /** All values of several collections of one type under one roof; when settled, their keys must not overlap. */
+  /**
+   * All values of several collections of one type under one roof; when settled, their keys must not
+   * overlap.
+   */
   union<V>(name: string, sources: readonly ReadonlyCollection<V>[]): ReadonlyCollection<V> {
     return new Union(name, this.#made++, sources);
   }

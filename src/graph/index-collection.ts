@@ -2,7 +2,9 @@ import { Collection, type EntryChange, type ReadonlyCollection } from "./collect
 import { Dependents } from "./dependents.ts";
 import { type Entries, insertInto, MANY, removeFrom, SortedEntries } from "./sorted-entries.ts";
 
-/** Where one value of the source belongs: under which key, and at which place among its neighbours. */
+/**
+ * Where one value of the source belongs: under which key, and at which place among its neighbours.
+ */
 export interface IndexPlace {
   readonly at: string;
   /** Entries are ordered by this, then by key. */
@@ -16,8 +18,9 @@ export interface IndexEntry<V> {
 }
 
 /**
- * The values of a collection grouped and sorted by keys computed from them. It follows its source at once, so it has no settling of its own.
- * The entries of a key are changed in place: computations read it and never keep it.
+ * The values of a collection grouped and sorted by keys computed from them. It follows its source
+ * at once, so it has no settling of its own. The entries of a key are changed in place:
+ * computations read it and never keep it.
  */
 export class Index<V> extends Collection<Entries<IndexEntry<V>>> {
   readonly firstReaders: Dependents = new Dependents();

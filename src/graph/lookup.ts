@@ -4,7 +4,10 @@ import type { Index, IndexEntry } from "./index-collection.ts";
 
 const NO_READS: readonly Slot[] = [];
 
-/** What a computation may look at besides its own source value. Every look is recorded, and a change of what was seen recomputes the node. */
+/**
+ * What a computation may look at besides its own source value. Every look is recorded, and a change
+ * of what was seen recomputes the node.
+ */
 export class Lookup {
   readonly #node: Node;
   readonly #reads: Slot[] = [];
@@ -13,7 +16,10 @@ export class Lookup {
     this.#node = node;
   }
 
-  /** Called once, after the computation. The copy drops the spare room of an array that grew: it is kept as long as the node. */
+  /**
+   * Called once, after the computation. The copy drops the spare room of an array that grew: it is
+   * kept as long as the node.
+   */
   finish(): void {
     this.#node.reads = this.#reads.length === 0 ? NO_READS : this.#reads.slice();
   }

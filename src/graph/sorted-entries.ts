@@ -9,10 +9,14 @@ export interface Sortable {
   readonly sort: string;
 }
 
-/** Beyond this length, moving the tail of an array costs more than finding the right one of several. */
+/**
+ * Beyond this length, moving the tail of an array costs more than finding the right one of several.
+ */
 export const MANY = 512;
 
-/** A long sorted list in pieces, so that one entry comes and goes without moving all of the others. */
+/**
+ * A long sorted list in pieces, so that one entry comes and goes without moving all of the others.
+ */
 export class SortedEntries<E extends Sortable> implements Entries<E> {
   readonly #pieces: E[][];
   #length: number;
@@ -53,7 +57,9 @@ export class SortedEntries<E extends Sortable> implements Entries<E> {
     if (piece.length === 0 && this.#pieces.length > 1) this.#pieces.splice(index, 1);
   }
 
-  /** The first piece whose last entry is not before (sort, key); the last piece when there is none. */
+  /**
+   * The first piece whose last entry is not before (sort, key); the last piece when there is none.
+   */
   #pieceFor(sort: string, key: string): number {
     let low = 0;
     let high = this.#pieces.length - 1;
@@ -67,7 +73,10 @@ export class SortedEntries<E extends Sortable> implements Entries<E> {
   }
 }
 
-/** Puts an entry in its place, or over the one that has the same place; returns by how much the array grew. */
+/**
+ * Puts an entry in its place, or over the one that has the same place; returns by how much the
+ * array grew.
+ */
 export function insertInto<E extends Sortable>(entries: E[], entry: E): number {
   const index = placeIn(entries, entry.sort, entry.key);
   const present = entries[index];

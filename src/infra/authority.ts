@@ -1,7 +1,8 @@
 /**
- * The authority behind the stream between controller and data plane pods. It is made once, by whichever replica comes first, and kept where all replicas read it;
- * each replica issues its own short-lived serving certificate from it. Pods are given the authority's certificate in their Deployment, so that a new authority
- * rolls them. Its certificate may sign leaves and nothing else.
+ * The authority behind the stream between controller and data plane pods. It is made once, by
+ * whichever replica comes first, and kept where all replicas read it; each replica issues its own
+ * short-lived serving certificate from it. Pods are given the authority's certificate in their
+ * Deployment, so that a new authority rolls them. Its certificate may sign leaves and nothing else.
  */
 import "reflect-metadata";
 import { createHmac, createPrivateKey, randomBytes, webcrypto, X509Certificate } from "node:crypto";
@@ -43,7 +44,10 @@ export interface AuthorityStore {
   create(pair: KeyPair): Promise<boolean>;
 }
 
-/** What is stored is no authority (any more). Never made anew over it: somebody put it there, and pods trust it. */
+/**
+ * What is stored is no authority (any more). Never made anew over it: somebody put it there, and
+ * pods trust it.
+ */
 export class UnusableAuthority extends Error {
   override readonly name: string = "UnusableAuthority";
   readonly code: string = "UNUSABLE_AUTHORITY";
@@ -134,7 +138,10 @@ async function makeAuthority(now: Date): Promise<KeyPair> {
   return pairOf(certificate.toString("pem"), keys);
 }
 
-/** Must be what the issuer calls itself: one made by other tools may name its key by another digest than ours. */
+/**
+ * Must be what the issuer calls itself: one made by other tools may name its key by another digest
+ * than ours.
+ */
 function authorityKeyIdentifier(issuer: IssuerCertificate): readonly Extension[] {
   const own = issuer.getExtension(SubjectKeyIdentifierExtension);
   return own === null ? [] : [new AuthorityKeyIdentifierExtension(own.keyId)];
@@ -183,7 +190,9 @@ async function pairOf(certificate: string, { privateKey }: SigningKeys): Promise
   return new KeyPair(`${certificate.trimEnd()}\n`, pem.export({ format: "pem", type: "pkcs8" }).toString());
 }
 
-/** A secret for one purpose, the same for every replica that has the authority and for nobody else. */
+/**
+ * A secret for one purpose, the same for every replica that has the authority and for nobody else.
+ */
 export function tokenFor({ key }: KeyPair, purpose: string): string {
   return createHmac("sha256", key).update(purpose).digest("base64url");
 }

@@ -1,4 +1,7 @@
-/** What must exist in Kubernetes so that a Gateway is served: a pure function of the Gateway, its parameters and its ports. */
+/**
+ * What must exist in Kubernetes so that a Gateway is served: a pure function of the Gateway, its
+ * parameters and its ports.
+ */
 import type { DataPlaneName } from "../api/gateway-parameters.ts";
 import {
   type DataPlaneContext,

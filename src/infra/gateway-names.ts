@@ -1,6 +1,8 @@
 /**
- * Who is called `<gateway>-<class>` where two Gateways of a namespace would be: `a-b` of class `c` and `a` of class `b-c`. One has that name, the other one with a
- * digest. A Gateway keeps the name that its Service bears, so that nothing is renamed when the other comes or goes; before there are Services, the older has the plain one.
+ * Who is called `<gateway>-<class>` where two Gateways of a namespace would be: `a-b` of class `c`
+ * and `a` of class `b-c`. One has that name, the other one with a digest. A Gateway keeps the name
+ * that its Service bears, so that nothing is renamed when the other comes or goes; before there are
+ * Services, the older has the plain one.
  */
 import { createHash } from "node:crypto";
 import type { Gateway, GatewayClass } from "../api/gateway.ts";
@@ -36,7 +38,10 @@ export class GatewayNames {
     this.#alike.set(after, (this.#alike.get(after) ?? new Set()).add(key));
   }
 
-  /** The resource; a Gateway with the name that its infrastructure has, where that is not the plain one. */
+  /**
+   * The resource; a Gateway with the name that its infrastructure has, where that is not the plain
+   * one.
+   */
   find(key: Key): Resource | undefined {
     const found = this.#find(key);
     if (found?.kind !== "Gateway" || !this.#yields(found)) return found;
@@ -56,7 +61,10 @@ export class GatewayNames {
     });
   }
 
-  /** The Gateway that a Service of this name was made for; what has no address of its own has a headless one. */
+  /**
+   * The Gateway that a Service of this name was made for; what has no address of its own has a
+   * headless one.
+   */
   #ownerOf(gateway: Gateway, name: string): string | undefined {
     const named: NamedGateway = { ...gateway, infrastructureName: name };
     const owners = [serviceName(named, 0), headlessServiceName(named)].map((service) => {

@@ -1,6 +1,7 @@
 /**
- * Which pods each Gateway has, read off the EndpointSlices of its Services: they tell of pods that have never spoken to this controller, and when one has gone for good. Slices of
- * all other Services pass by.
+ * Which pods each Gateway has, read off the EndpointSlices of its Services: they tell of pods that
+ * have never spoken to this controller, and when one has gone for good. Slices of all other
+ * Services pass by.
  */
 import type { EndpointSlice } from "../api/core.ts";
 import type { Key } from "../api/key.ts";

@@ -1,6 +1,7 @@
 /**
- * Which objects infrastructure may be written over: those that were made for the same Gateway, told by who owns them or by what we have written on them. Anything else that bears a
- * name of ours is somebody's: it is left alone, and the Gateway says so until it is gone.
+ * Which objects infrastructure may be written over: those that were made for the same Gateway, told
+ * by who owns them or by what we have written on them. Anything else that bears a name of ours is
+ * somebody's: it is left alone, and the Gateway says so until it is gone.
  */
 import type { Gateway } from "../api/gateway.ts";
 import { GATEWAY_NAME_ANNOTATION, MANAGED_BY } from "./objects/names.ts";
@@ -12,7 +13,10 @@ export interface Found {
   readonly ownerReferences?: readonly { readonly kind: string; readonly uid: string }[];
 }
 
-/** By name alone where a Gateway is gone. Written marks count as well: a Gateway that was made anew takes on what was made for the one before. */
+/**
+ * By name alone where a Gateway is gone. Written marks count as well: a Gateway that was made anew
+ * takes on what was made for the one before.
+ */
 export function isMadeFor({ name, uid }: Pick<Gateway["metadata"], "name" | "uid">, found: Found): boolean {
   const { labels = {}, annotations = {}, ownerReferences = [] } = found;
   return (

@@ -1,6 +1,7 @@
 /**
- * Makes the infrastructure of each served Gateway what `desiredManifests` says, and tells what became of it. Runs on every replica to know addresses; writes only on the
- * leader. Work is per Gateway, one at a time for each, the newest wish only.
+ * Makes the infrastructure of each served Gateway what `desiredManifests` says, and tells what
+ * became of it. Runs on every replica to know addresses; writes only on the leader. Work is per
+ * Gateway, one at a time for each, the newest wish only.
  */
 import type { EndpointSlice, Service } from "../api/core.ts";
 import { effectiveParameters } from "../api/effective-parameters.ts";
@@ -19,7 +20,10 @@ import { headlessServiceName } from "./objects/services.ts";
 export interface InfrastructureCluster {
   /** What has this name now, whoever made it. */
   look(object: ObjectName): Promise<FoundObject | undefined>;
-  /** Server-side apply with our field manager: to the object with this uid and no other, or (undefined) to none that is there already. */
+  /**
+   * Server-side apply with our field manager: to the object with this uid and no other, or
+   * (undefined) to none that is there already.
+   */
   apply(manifest: Manifest, uid: string | undefined): Promise<void>;
   remove(object: ObjectName, uid: string): Promise<void>;
   /** Everything that carries our managed-by label, of the kinds that we make. */
@@ -110,7 +114,9 @@ export class InfrastructureReconciler {
     this.#wake(gateway);
   }
 
-  /** Begins or ceases to write. A new leader looks at what is there and removes what nobody wants. */
+  /**
+   * Begins or ceases to write. A new leader looks at what is there and removes what nobody wants.
+   */
   async lead(leading: boolean): Promise<void> {
     this.#leading = leading;
     clearInterval(this.#resync);
@@ -197,7 +203,10 @@ export class InfrastructureReconciler {
     if (wanted.length === 0) this.#applied.delete(gateway);
   }
 
-  /** What is there of the objects that are to be written; undefined, and told, where some of it is not ours to write. */
+  /**
+   * What is there of the objects that are to be written; undefined, and told, where some of it is
+   * not ours to write.
+   */
   async #look(gateway: Key, ids: readonly string[]): Promise<ReadonlyMap<string, FoundObject> | undefined> {
     const found = new Map<string, FoundObject>();
     for (const id of ids) {
@@ -243,7 +252,10 @@ export class InfrastructureReconciler {
     return desiredManifests(request, this.#options.context());
   }
 
-  /** Infrastructure of Gateways that went away while nobody led, or that are another controller's now. */
+  /**
+   * Infrastructure of Gateways that went away while nobody led, or that are another controller's
+   * now.
+   */
   async #removeStrangers(): Promise<void> {
     for (const { gateway, uid, ...object } of await this.#options.cluster.listOwned()) {
       const key = keyFor("Gateway", object.namespace, gateway);

@@ -21,7 +21,10 @@ export interface ApiRequest {
 
 export interface WatchRequest extends Omit<ApiRequest, "method" | "body" | "contentType" | "timeoutMs"> {
   readonly signal: AbortSignal;
-  /** A stream that is silent for longer counts as dead: the server sends a bookmark about every minute. */
+  /**
+   * A stream that is silent for longer counts as dead: the server sends a bookmark about every
+   * minute.
+   */
   readonly idleMs: number;
 }
 
@@ -82,7 +85,9 @@ export class KubernetesClient {
     }
   }
 
-  /** Sends until the server has answered, whatever it says; a refused identity is read afresh once. */
+  /**
+   * Sends until the server has answered, whatever it says; a refused identity is read afresh once.
+   */
   async #open(request: ApiRequest, signal: AbortSignal): Promise<IncomingMessage> {
     const began = performance.now();
     const method = request.method ?? "GET";
@@ -103,7 +108,10 @@ export class KubernetesClient {
     }
   }
 
-  /** A kept connection may have died since its last use, which shows only when it is used: then a new one is tried. */
+  /**
+   * A kept connection may have died since its last use, which shows only when it is used: then a
+   * new one is tried.
+   */
   async #sendTwice(request: ApiRequest, signal: AbortSignal): Promise<IncomingMessage> {
     try {
       return await this.#send(request, signal);

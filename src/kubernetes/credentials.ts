@@ -6,7 +6,10 @@ import { isIPv6 } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** How to reach an API server, and as whom. Asked before every request, since tokens and certificates are rotated. */
+/**
+ * How to reach an API server, and as whom. Asked before every request, since tokens and
+ * certificates are rotated.
+ */
 export interface Credentials {
   readonly server: URL;
   connection(): Promise<Connection>;
@@ -20,7 +23,10 @@ export interface Connection {
 }
 
 export interface CredentialOptions {
-  /** A kubeconfig file; without it $KUBECONFIG, ~/.kube/config or the pod's service account, whichever is there first. */
+  /**
+   * A kubeconfig file; without it $KUBECONFIG, ~/.kube/config or the pod's service account,
+   * whichever is there first.
+   */
   readonly kubeconfig?: string;
   readonly context?: string;
 }
@@ -40,7 +46,10 @@ export async function findCredentials(options: CredentialOptions): Promise<Crede
   return kubeconfig(options);
 }
 
-/** A pod's own identity. Written out here because loading the whole client library costs a pod 90 MB. */
+/**
+ * A pod's own identity. Written out here because loading the whole client library costs a pod 90
+ * MB.
+ */
 function serviceAccount(host: string, port: string): Credentials {
   const agents = new AgentCache();
   const reading = new Reused(async (): Promise<Connection> => {
@@ -77,7 +86,8 @@ async function kubeconfig({ kubeconfig: file, context }: CredentialOptions): Pro
     const headers: Record<string, string> = {};
     for (const [name, value] of Object.entries(options.headers ?? {})) headers[name] = String(value);
     if (options.auth) headers["authorization"] = `Basic ${Buffer.from(options.auth).toString("base64")}`;
-    // The library's own agent would keep a client certificate that an exec plug-in has since replaced.
+    // The library's own agent would keep a client certificate that an exec plug-in has since
+    // replaced.
     const agent = cluster.proxyUrl ? (options.agent as Agent) : agents.agentFor(tlsOptions(options));
     return { headers, agent };
   });
@@ -104,7 +114,9 @@ export function plainCredentials(server: URL): Credentials {
   return { server, connection: () => Promise.resolve({ headers: {}, agent }), forget: () => {} };
 }
 
-/** One agent, and with it one pool of connections, for as long as the TLS identity stays the same. */
+/**
+ * One agent, and with it one pool of connections, for as long as the TLS identity stays the same.
+ */
 class AgentCache {
   #identity = "";
   #agent: HttpsAgent | undefined;

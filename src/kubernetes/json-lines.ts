@@ -11,7 +11,10 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The JSON values of a stream that has one a line, as they arrive: all complete ones of each chunk together. */
+/**
+ * The JSON values of a stream that has one a line, as they arrive: all complete ones of each chunk
+ * together.
+ */
 export async function* jsonLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<readonly unknown[]> {
   let pending: Buffer[] = [];
   let size = 0;

@@ -1,7 +1,8 @@
 /**
- * Leader election by a Lease, as other controllers of Kubernetes do it, so that `kubectl get lease` reads as people expect.
- * No clock of another machine is ever compared with ours: a holder counts as gone when its record has not changed for its own lease duration,
- * measured here. A leader that cannot renew stops in good time before others may take over.
+ * Leader election by a Lease, as other controllers of Kubernetes do it, so that `kubectl get lease`
+ * reads as people expect. No clock of another machine is ever compared with ours: a holder counts
+ * as gone when its record has not changed for its own lease duration, measured here. A leader that
+ * cannot renew stops in good time before others may take over.
  */
 import { ApiError, hasStatus } from "./api-error.ts";
 import { type ApiMetadata, collectionPath, objectPath } from "./api-object.ts";
@@ -19,7 +20,10 @@ export interface LeaderElectionOptions {
   /** After this long without a successful renewal the leader gives up. */
   readonly renewMs?: number;
   readonly retryMs?: number;
-  /** The leader's work. Its signal is aborted when leadership ends; nobody else is let in before the promise settles, if time permits. */
+  /**
+   * The leader's work. Its signal is aborted when leadership ends; nobody else is let in before the
+   * promise settles, if time permits.
+   */
   readonly onElected: (signal: AbortSignal) => Promise<void>;
   readonly onLost?: () => void;
   readonly observer?: KubernetesObserver;
@@ -40,7 +44,10 @@ interface LeaseSpec {
   readonly leaseTransitions?: number | null;
 }
 
-/** Contends until the signal is aborted; then hands the lease back, so that another replica need not wait. */
+/**
+ * Contends until the signal is aborted; then hands the lease back, so that another replica need not
+ * wait.
+ */
 export async function runLeaderElection(options: LeaderElectionOptions, signal: AbortSignal): Promise<void> {
   const election = new Election(options);
   while (!signal.aborted) {

@@ -1,10 +1,9 @@
 /**
- * One collection of an API server, kept up to date.
- *   list    in pages, the newest state; a page token that has expired starts a list without pages
- *   watch   from the list's version on, with bookmarks, so that an interrupted watch goes on where it was
- *   410     the server has forgotten that version: list again, whether it says so at once or in mid-watch
- *   404     the collection does not exist (any more): the caller decides what that means
- * Everything else is tried again after a growing, jittered wait.
+ * One collection of an API server, kept up to date. list in pages, the newest state; a page token
+ * that has expired starts a list without pages watch from the list's version on, with bookmarks, so
+ * that an interrupted watch goes on where it was 410 the server has forgotten that version: list
+ * again, whether it says so at once or in mid-watch 404 the collection does not exist (any more):
+ * the caller decides what that means Everything else is tried again after a growing, jittered wait.
  */
 import { ApiError, hasStatus } from "./api-error.ts";
 import type { ApiList, ApiObject } from "./api-object.ts";
@@ -55,7 +54,10 @@ export interface WatchChange<V> {
   readonly value: V;
 }
 
-/** Runs until the signal is aborted (`stopped`) or the server does not know the collection (`absent`). */
+/**
+ * Runs until the signal is aborted (`stopped`) or the server does not know the collection
+ * (`absent`).
+ */
 export async function listWatch<V>(
   options: ListWatchOptions<V>,
   signal: AbortSignal,

@@ -1,6 +1,9 @@
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-/** Where the Kubernetes side tells what it does; everything is optional, and nothing of it may throw. */
+/**
+ * Where the Kubernetes side tells what it does; everything is optional, and nothing of it may
+ * throw.
+ */
 export interface KubernetesObserver {
   readonly log?: (level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>) => void;
   /** One request was answered (status 0: was not). */

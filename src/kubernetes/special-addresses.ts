@@ -1,7 +1,9 @@
 /**
- * Addresses that mean another machine to whoever dials them than to whoever wrote them down: the pod itself, or the node with its
- * metadata service (CVE-2021-25740). In EndpointSlices the API server refuses most of them; it takes 0.0.0.0/8 but for its first
- * address, multicast beyond the link, broadcast, and IPv4 addresses in IPv4-compatible, NAT64 and 6to4 ones (seen with Kubernetes 1.36).
+ * Addresses that mean another machine to whoever dials them than to whoever wrote them down: the
+ * pod itself, or the node with its metadata service (CVE-2021-25740). In EndpointSlices the API
+ * server refuses most of them; it takes 0.0.0.0/8 but for its first address, multicast beyond the
+ * link, broadcast, and IPv4 addresses in IPv4-compatible, NAT64 and 6to4 ones (seen with Kubernetes
+ * 1.36).
  */
 
 export type SpecialAddress = "unspecified" | "loopback" | "link-local" | "multicast";
@@ -31,7 +33,10 @@ function specialIpv4([first = 0, second = 0, third = 0, fourth = 0]: readonly nu
   return [first, second, third, fourth].every((byte) => byte === 255) ? "multicast" : undefined;
 }
 
-/** IPv4-mapped (::ffff:0:0/96), IPv4-compatible (::/96), NAT64 (64:ff9b::/96, RFC 6052) and 6to4 (2002::/16). */
+/**
+ * IPv4-mapped (::ffff:0:0/96), IPv4-compatible (::/96), NAT64 (64:ff9b::/96, RFC 6052) and 6to4
+ * (2002::/16).
+ */
 function embeddedIpv4(groups: readonly number[]): readonly number[] | undefined {
   const [first = 0, second = 0, third = 0, , , sixth = 0, seventh = 0, eighth = 0] = groups;
   if (first === 0x2002) return bytesOf(second, third);
@@ -65,7 +70,10 @@ function readGroups(text: string): readonly number[] {
   });
 }
 
-/** One text for all ways to write an address; an IPv4 address that is mapped into IPv6 is that address. */
+/**
+ * One text for all ways to write an address; an IPv4 address that is mapped into IPv6 is that
+ * address.
+ */
 export function canonicalAddress(address: string): string {
   if (!address.includes(":")) return address;
   const groups = groupsOf(address);

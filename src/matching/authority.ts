@@ -1,6 +1,6 @@
 /**
- * Names as they arrive on the wire: `host`, `host:port`, `[v6]:port`, in any case, with or without the root's dot.
- * An IPv6 literal keeps its brackets, so that the name can stand in a URL as it is.
+ * Names as they arrive on the wire: `host`, `host:port`, `[v6]:port`, in any case, with or without
+ * the root's dot. An IPv6 literal keeps its brackets, so that the name can stand in a URL as it is.
  */
 
 const DOT = 46;

@@ -6,15 +6,19 @@ interface Keyed {
 }
 
 /**
- * Items by hostname pattern, found by hash: the name itself, then its suffixes label by label, then the fallback.
- * A lookup costs no more than the longest pattern has labels and characters, whatever the name looks like.
+ * Items by hostname pattern, found by hash: the name itself, then its suffixes label by label, then
+ * the fallback. A lookup costs no more than the longest pattern has labels and characters, whatever
+ * the name looks like.
  *
- * Of several items with one pattern the lowest id is found. A plan has no such items; the rule only keeps the
- * answer independent of the order of arrival.
+ * Of several items with one pattern the lowest id is found. A plan has no such items; the rule only
+ * keeps the answer independent of the order of arrival.
  */
 export class PatternIndex<T extends Keyed> {
   readonly #exact: Map<string, T[]> = new Map();
-  /** By the part after `*.`; wildcards stand apart from exact names so that a client cannot name one. */
+  /**
+   * By the part after `*.`; wildcards stand apart from exact names so that a client cannot name
+   * one.
+   */
   readonly #wildcard: Map<string, T[]> = new Map();
   #fallback: readonly T[] = [];
   // Upper bounds over everything that was ever added: they limit the search and need not be tight.
@@ -58,15 +62,18 @@ export class PatternIndex<T extends Keyed> {
     return (isWildcard(pattern) ? this.#wildcard.get(pattern.slice(2)) : this.#exact.get(pattern))?.[0];
   }
 
-  /** The most specific pattern that matches; a missing name is matched by the empty pattern alone. */
+  /**
+   * The most specific pattern that matches; a missing name is matched by the empty pattern alone.
+   */
   find(name: string | undefined): T | undefined {
     if (name === undefined) return this.#fallback[0];
     return this.#exact.get(name)?.[0] ?? this.#bySuffix(name) ?? this.#fallback[0];
   }
 
   /**
-   * The next wider pattern. Whatever else matches a name that `pattern` matches and is less specific covers `pattern`,
-   * so walking on from the first find visits every matching pattern in order.
+   * The next wider pattern. Whatever else matches a name that `pattern` matches and is less
+   * specific covers `pattern`, so walking on from the first find visits every matching pattern in
+   * order.
    */
   wider(pattern: string): T | undefined {
     if (pattern === "") return undefined;
@@ -84,7 +91,10 @@ export class PatternIndex<T extends Keyed> {
     return undefined;
   }
 
-  /** The first dot from the left whose suffix is short enough, in labels and in characters, to be a pattern's. */
+  /**
+   * The first dot from the left whose suffix is short enough, in labels and in characters, to be a
+   * pattern's.
+   */
   #leftmostDot(name: string): number {
     const limit = Math.max(1, name.length - this.#maxSuffix - 1);
     let leftmost = -1;

@@ -2,7 +2,10 @@ import type { HostItem } from "../plan/plan.ts";
 import type { Rule } from "../plan/rule.ts";
 import { type AskedRule, RULE_CRITERIA } from "../plan/rule-precedence.ts";
 
-/** Why one rule of a host goes before another that matches as well, in the words of the criterion that decided. */
+/**
+ * Why one rule of a host goes before another that matches as well, in the words of the criterion
+ * that decided.
+ */
 export function whyBefore(winner: Rule, loser: Rule, host: HostItem): string {
   const [first, second] = [askedOf(winner, host), askedOf(loser, host)];
   const decided = RULE_CRITERIA.find(({ compare }) => compare(first, second) !== 0);

@@ -1,8 +1,10 @@
 /**
  * The Location of a redirect (HTTPRequestRedirectFilter):
  *
- * - scheme, hostname and path are the request's own unless the filter says otherwise; the query always stays;
- * - the port is the filter's; else, if the filter names a scheme, that scheme's well-known port; else the listener's port;
+ * - scheme, hostname and path are the request's own unless the filter says otherwise; the query
+ *   always stays;
+ * - the port is the filter's; else, if the filter names a scheme, that scheme's well-known port;
+ *   else the listener's port;
  * - the port is not written when it is the well-known one of the scheme (http 80, https 443).
  */
 
@@ -16,7 +18,9 @@ export interface RedirectedRequest {
   readonly path: string;
   /** Raw, without "?". */
   readonly query: string;
-  /** The port number that the listener names, which need not be the one that the process has bound. */
+  /**
+   * The port number that the listener names, which need not be the one that the process has bound.
+   */
   readonly listenerPort: number;
   /** The path part of the rule that matched. */
   readonly matched: PathMatch | undefined;
@@ -26,7 +30,8 @@ export function redirectLocation(action: RedirectAction, request: RedirectedRequ
   const path = locationPath(action, request);
   const target = request.query === "" ? path : `${path}?${request.query}`;
   const host = action.hostname ?? hostnameOf(request.authority);
-  // Without any host only a relative reference is left, and two slashes at its start would name one.
+  // Without any host only a relative reference is left, and two slashes at its start would name
+  // one.
   if (host === "") return target.replace(/^\/+/, "/");
   const scheme = action.scheme ?? request.scheme;
   const port =

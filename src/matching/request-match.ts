@@ -1,8 +1,9 @@
 /**
- * Whether one match of a rule holds for a request (HTTPRouteMatch): all parts must hold, an absent part always does.
+ * Whether one match of a rule holds for a request (HTTPRouteMatch): all parts must hold, an absent
+ * part always does.
  *
- * - A prefix matches whole path elements, and a trailing slash of the prefix is ignored: `/abc` and `/abc/` match
- *   `/abc`, `/abc/` and `/abc/def`, not `/abcd`.
+ * - A prefix matches whole path elements, and a trailing slash of the prefix is ignored: `/abc` and
+ *   `/abc/` match `/abc`, `/abc/` and `/abc/def`, not `/abcd`.
  * - Regular expressions must match the whole value.
  * - Paths, methods and values are compared with case; header names come in lower case.
  */

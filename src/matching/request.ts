@@ -1,4 +1,7 @@
-/** What matching needs to know of an HTTP request; the data plane hands in a view of its own request object. */
+/**
+ * What matching needs to know of an HTTP request; the data plane hands in a view of its own request
+ * object.
+ */
 export interface RequestView {
   readonly method: string;
   /** Without the query, after the data plane's normalisation; starts with "/", or is "*". */
@@ -9,7 +12,9 @@ export interface RequestView {
   header(name: string): string | undefined;
 }
 
-/** One request while it is matched: parses the query at most once, however many rules ask for it. */
+/**
+ * One request while it is matched: parses the query at most once, however many rules ask for it.
+ */
 export class RequestFacts {
   readonly request: RequestView;
   #query: ReadonlyMap<string, string> | undefined;
@@ -27,7 +32,8 @@ export class RequestFacts {
 
 function parseQuery(query: string): ReadonlyMap<string, string> {
   const first = new Map<string, string>();
-  // The "&" keeps URLSearchParams from dropping a leading "?", which here belongs to the first name.
+  // The "&" keeps URLSearchParams from dropping a leading "?", which here belongs to the first
+  // name.
   for (const [name, value] of new URLSearchParams(`&${query}`)) {
     if (!first.has(name)) first.set(name, value);
   }

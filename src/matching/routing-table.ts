@@ -3,12 +3,14 @@
  *
  * - the most specific listener of the port takes the name, and only its routes count (isolation);
  * - cleartext HTTP: no listener for the authority is 404;
- * - HTTPS: the listener was chosen by SNI. If the best HTTPS listener of the port for the authority is another one, 421, so that the
- *   client comes back on a connection of its own; if there is none, 404;
- * - within a listener, the hosts whose pattern matches come most specific first, and the first rule that matches serves.
+ * - HTTPS: the listener was chosen by SNI. If the best HTTPS listener of the port for the authority
+ *   is another one, 421, so that the client comes back on a connection of its own; if there is
+ *   none, 404;
+ * - within a listener, the hosts whose pattern matches come most specific first, and the first rule
+ *   that matches serves.
  *
- * The table is fed with deltas. A delta applies as a whole, in no particular order: items may arrive before what they refer
- * to, and are then not reachable yet.
+ * The table is fed with deltas. A delta applies as a whole, in no particular order: items may
+ * arrive before what they refer to, and are then not reachable yet.
  */
 
 import type { HostItem, ItemId, ListenerItem, PlanDelta, PlanItem, PortItem } from "../plan/plan.ts";
@@ -29,7 +31,10 @@ export type Admission = { readonly listener: ListenerItem } | { readonly status:
 interface PortListeners {
   readonly all: Map<ItemId, ListenerItem>;
   readonly byName: PatternIndex<ListenerItem>;
-  /** Authorities are compared on "the same port and protocol": TLS listeners beside HTTPS ones have no say in a 421. */
+  /**
+   * Authorities are compared on "the same port and protocol": TLS listeners beside HTTPS ones have
+   * no say in a 421.
+   */
   readonly https: PatternIndex<ListenerItem>;
 }
 
@@ -74,7 +79,9 @@ export class RoutingTable {
     return this.#ofListener(listener)?.values() ?? [];
   }
 
-  /** The hosts of a listener that match the name (normalised), in the order in which they are asked. */
+  /**
+   * The hosts of a listener that match the name (normalised), in the order in which they are asked.
+   */
   *hostsFor(listener: ItemId, name: string | undefined): Generator<HostItem, void, undefined> {
     const hosts = this.#ofListener(listener);
     let host = hosts?.find(name);
@@ -94,7 +101,10 @@ export class RoutingTable {
     return listener === undefined ? NOT_FOUND : { listener };
   }
 
-  /** A connection whose listener has gone since the handshake is 421: on a new one the client meets what serves now. */
+  /**
+   * A connection whose listener has gone since the handshake is 421: on a new one the client meets
+   * what serves now.
+   */
   admitHttps(connection: ItemId, authority: string): Admission {
     const current = this.get("listener", connection);
     if (current === undefined) return MISDIRECTED;

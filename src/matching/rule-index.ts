@@ -3,7 +3,10 @@ import type { Rule } from "../plan/rule.ts";
 import type { RequestFacts } from "./request.ts";
 import { endsElement, matchesPath, matchesRequest, matchesRest, prefixElements } from "./request-match.ts";
 
-/** Up to here a scan is as fast as any index, and costs no memory. Behind it each rule is another miss of the processor's cache. */
+/**
+ * Up to here a scan is as fast as any index, and costs no memory. Behind it each rule is another
+ * miss of the processor's cache.
+ */
 const SCAN_LIMIT = 4;
 
 // A changed host is a new item, so its index goes away with the old one.
@@ -29,8 +32,9 @@ function scan(rules: readonly Rule[], facts: RequestFacts): Rule | undefined {
 type Positions = number[];
 
 /**
- * The rules of one host by path: one hash of exact paths, one hash per distinct length of prefix, and what has neither in order.
- * Every list is in the order of the array and the lowest position that matches wins, so the answer is that of a scan.
+ * The rules of one host by path: one hash of exact paths, one hash per distinct length of prefix,
+ * and what has neither in order. Every list is in the order of the array and the lowest position
+ * that matches wins, so the answer is that of a scan.
  */
 class RuleIndex {
   readonly #rules: readonly Rule[];

@@ -3,8 +3,8 @@
  *
  *  - Weights are relative; the share of a backend is its weight over the sum.
  *  - Weight 0 never serves. A sum of 0 (or no backend at all) chooses nothing: undefined.
- *  - An invalid reference keeps its share: the chosen entry then has no `backend`, and the caller refuses
- *    (500 for HTTP, a reset for TLS and TCP, silence for UDP).
+ *  - An invalid reference keeps its share: the chosen entry then has no `backend`, and the caller
+ *    refuses (500 for HTTP, a reset for TLS and TCP, silence for UDP).
  *
  * Pure: `random` gives numbers in [0, 1) and is the only source of chance.
  */

@@ -11,7 +11,10 @@ export interface BackendItem {
   /** Empty: the Service exists and has no ready endpoint, requests get 503. */
   readonly endpoints: readonly Endpoint[];
   readonly tls?: BackendTls;
-  /** Set when a policy of this backend cannot be applied: every request gets 500 rather than an unprotected connection. */
+  /**
+   * Set when a policy of this backend cannot be applied: every request gets 500 rather than an
+   * unprotected connection.
+   */
   readonly refused?: string;
 }
 

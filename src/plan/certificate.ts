@@ -11,7 +11,10 @@ export interface CertificateItem {
   readonly names: readonly string[];
 }
 
-/** Key material that shows itself to nobody by accident: printing, logging or serialising it gives a placeholder. */
+/**
+ * Key material that shows itself to nobody by accident: printing, logging or serialising it gives a
+ * placeholder.
+ */
 export class PrivateKey {
   readonly #pem: string;
 
@@ -19,7 +22,10 @@ export class PrivateKey {
     this.#pem = pem;
   }
 
-  /** The only way to the key, for the one place that hands it to TLS or to an authenticated data plane. */
+  /**
+   * The only way to the key, for the one place that hands it to TLS or to an authenticated data
+   * plane.
+   */
   reveal(): string {
     return this.#pem;
   }

@@ -1,10 +1,11 @@
 /**
  * The plan: what a data plane must do, in no data plane's words.
  *
- * It is a set of small immutable items with stable ids. One tenant is one small set of items (its listeners, its
- * host tables, its certificates, its backends), so a change of one tenant is a delta of a few items, whatever else exists.
- * Items refer to each other by id and always carry the Gateway they belong to: a data plane that serves one
- * Gateway is given that Gateway's items and no others.
+ * It is a set of small immutable items with stable ids. One tenant is one small set of items (its
+ * listeners, its host tables, its certificates, its backends), so a change of one tenant is a delta
+ * of a few items, whatever else exists. Items refer to each other by id and always carry the
+ * Gateway they belong to: a data plane that serves one Gateway is given that Gateway's items and no
+ * others.
  *
  *   gateway ─┬─ port ─── listener ─── host ─── rules ──→ backend
  *            └─ certificate ↗ (listener.tls)
@@ -38,7 +39,10 @@ export interface GatewayItem {
 
 export type Transport = "tcp" | "udp";
 
-/** How the first bytes on a port are read. `tls` serves HTTPS, TLS terminate and TLS passthrough side by side. */
+/**
+ * How the first bytes on a port are read. `tls` serves HTTPS, TLS terminate and TLS passthrough
+ * side by side.
+ */
 export type PortProtocol = "http" | "tls" | "tcp" | "udp";
 
 export interface PortItem {
@@ -67,7 +71,10 @@ export interface ListenerItem {
   readonly port: ItemId;
   readonly owner: OwnerRef;
   readonly section: string;
-  /** Sorts in the Gateway's order of precedence. For data planes that cannot tell listeners apart by port. */
+  /**
+   * Sorts in the Gateway's order of precedence. For data planes that cannot tell listeners apart by
+   * port.
+   */
   readonly rank?: string;
   /** Lower case; `*.example.com` matches any number of labels; empty matches every name. */
   readonly hostname: string;
@@ -90,13 +97,17 @@ export interface ListenerTlsPlan {
   readonly certificates: readonly ItemId[];
   readonly minVersion?: TlsVersion;
   readonly maxVersion?: TlsVersion;
-  /** Application protocols offered, most wanted first; absent means the data plane's default (h2, http/1.1). */
+  /**
+   * Application protocols offered, most wanted first; absent means the data plane's default (h2,
+   * http/1.1).
+   */
   readonly alpn?: readonly string[];
 }
 
 /**
- * The rules of one hostname at one listener. A request belongs to the hosts whose pattern matches its name; the rules of the most
- * specific pattern come first, then those of the next, so a more general route still serves what a more specific one leaves open.
+ * The rules of one hostname at one listener. A request belongs to the hosts whose pattern matches
+ * its name; the rules of the most specific pattern come first, then those of the next, so a more
+ * general route still serves what a more specific one leaves open.
  */
 export interface HostItem {
   readonly type: "host";

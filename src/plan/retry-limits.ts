@@ -1,15 +1,22 @@
 import type { RetryPolicy } from "./rule.ts";
 
 /**
- * Bounds of retries, the same on every data plane. A route's author writes the number of attempts and the backoff; the
- * backend behind it, and the thread that it shares with other tenants, pay for them.
+ * Bounds of retries, the same on every data plane. A route's author writes the number of attempts
+ * and the backoff; the backend behind it, and the thread that it shares with other tenants, pay for
+ * them.
  */
 
-/** Without `HTTPRouteRetry.attempts`, which leaves the number to the implementation; Envoy's default. */
+/**
+ * Without `HTTPRouteRetry.attempts`, which leaves the number to the implementation; Envoy's
+ * default.
+ */
 export const DEFAULT_RETRY_ATTEMPTS = 1;
 /** `HTTPRouteRetry.attempts` beyond this count as this many. */
 export const MAX_RETRY_ATTEMPTS = 10;
-/** `HTTPRouteRetry.backoff` below this counts as this much; Envoy refuses a whole scope with a backoff of 0. */
+/**
+ * `HTTPRouteRetry.backoff` below this counts as this much; Envoy refuses a whole scope with a
+ * backoff of 0.
+ */
 export const MIN_RETRY_BACKOFF_MS = 10;
 /** Without a backoff of the route's own; Envoy's default. */
 export const DEFAULT_RETRY_BACKOFF_MS = 25;

@@ -1,9 +1,9 @@
 /**
  * Which rule of one host table goes first (HTTPRoute.spec.hostnames, HTTPRouteRule.matches,
- * GRPCRouteRule.matches), each criterion with its words. The engine orders by this list, and `explain`
- * gives its reasons from it, so that the two cannot differ. Regular expressions have no place in the
- * API's order; they come between exact paths and prefixes. Where all of these are equal, the older route
- * goes first, then `namespace/name`, then the order within the route.
+ * GRPCRouteRule.matches), each criterion with its words. The engine orders by this list, and
+ * `explain` gives its reasons from it, so that the two cannot differ. Regular expressions have no
+ * place in the API's order; they come between exact paths and prefixes. Where all of these are
+ * equal, the older route goes first, then `namespace/name`, then the order within the route.
  */
 import { compareSpecificity } from "./hostname.ts";
 import type { RequestMatch, Rule } from "./rule.ts";

@@ -1,11 +1,16 @@
 import type { ItemId } from "./plan.ts";
 
-/** One match of one route rule. A rule with several matches stands once per match, with one shared `action`. */
+/**
+ * One match of one route rule. A rule with several matches stands once per match, with one shared
+ * `action`.
+ */
 export interface Rule {
   readonly origin: RuleOrigin;
   readonly match: RequestMatch;
   readonly action: Action;
-  /** The hostname that the route asked for, where it is not the host's own: it decides precedence. */
+  /**
+   * The hostname that the route asked for, where it is not the host's own: it decides precedence.
+   */
   readonly asked?: string;
 }
 
@@ -21,7 +26,9 @@ export interface RuleOrigin {
   readonly match: number;
 }
 
-/** All parts must hold; an absent or empty part always holds. Streams (TLS, TCP, UDP) have no parts. */
+/**
+ * All parts must hold; an absent or empty part always holds. Streams (TLS, TCP, UDP) have no parts.
+ */
 export interface RequestMatch {
   readonly path?: PathMatch;
   readonly method?: string;
@@ -30,7 +37,10 @@ export interface RequestMatch {
 }
 
 export interface PathMatch {
-  /** `prefix` matches whole path elements: /a matches /a and /a/b, not /ab. `regex` matches the whole path. */
+  /**
+   * `prefix` matches whole path elements: /a matches /a and /a/b, not /ab. `regex` matches the
+   * whole path.
+   */
   readonly type: "exact" | "prefix" | "regex";
   readonly value: string;
 }
@@ -141,7 +151,10 @@ export interface RedirectAction {
   readonly filters: Filters;
 }
 
-/** A fixed answer: what a rule gets that cannot be served as written (for example all of its references are invalid). */
+/**
+ * A fixed answer: what a rule gets that cannot be served as written (for example all of its
+ * references are invalid).
+ */
 export interface RespondAction {
   readonly type: "respond";
   readonly status: number;

@@ -1,6 +1,7 @@
 /**
- * What one tenant may have at a time at one pod, the same on every data plane as far as each can hold it (docs/decisions/0022).
- * The tenant is the object that carries the listener. A Gateway's own listeners are the platform's, and have no limits.
+ * What one tenant may have at a time at one pod, the same on every data plane as far as each can
+ * hold it (docs/decisions/0022). The tenant is the object that carries the listener. A Gateway's
+ * own listeners are the platform's, and have no limits.
  */
 
 import type { ListenerItem } from "./plan.ts";
@@ -15,8 +16,9 @@ export interface TenantLimits {
 }
 
 /**
- * A pod has room for 20,000 connections: it takes several tenants at their limits to fill it. What a request can hold in
- * buffers is bounded, too (docs/reference/requests.md), so the number of requests bounds the bytes. Connections per backend are Envoy's default.
+ * A pod has room for 20,000 connections: it takes several tenants at their limits to fill it. What
+ * a request can hold in buffers is bounded, too (docs/reference/requests.md), so the number of
+ * requests bounds the bytes. Connections per backend are Envoy's default.
  */
 export const DEFAULT_TENANT_LIMITS: TenantLimits = {
   connections: 5_000,

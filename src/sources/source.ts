@@ -10,8 +10,9 @@ export interface ResourceChange {
 /** Where resources come from. */
 export interface Source {
   /**
-   * Delivers changes until the signal is aborted, then resolves. The first call of `sink` brings everything that
-   * exists, and happens even when nothing does; each later one brings what belongs together.
+   * Delivers changes until the signal is aborted, then resolves. The first call of `sink` brings
+   * everything that exists, and happens even when nothing does; each later one brings what belongs
+   * together.
    */
   run(sink: (changes: readonly ResourceChange[]) => void, signal: AbortSignal): Promise<void>;
 }

@@ -1,4 +1,7 @@
-/** Verdicts as the `status` that an API server holds: conditions with generation and time, per kind. Nothing else makes statuses. */
+/**
+ * Verdicts as the `status` that an API server holds: conditions with generation and time, per kind.
+ * Nothing else makes statuses.
+ */
 import type { Condition } from "../api/metadata.ts";
 import type { Resource } from "../api/resource.ts";
 import type { Verdict } from "../engine/foundation/verdict.ts";
@@ -12,7 +15,10 @@ export interface RenderOptions {
 
 type Status = Readonly<Record<string, unknown>>;
 
-/** The status of an object of ours, given what its status was: times move only when a condition's status does. */
+/**
+ * The status of an object of ours, given what its status was: times move only when a condition's
+ * status does.
+ */
 export function renderStatus(resource: Resource, verdict: ObjectVerdict, options: RenderOptions): Status {
   const before = ("status" in resource ? resource.status : undefined) as Record<string, unknown> | undefined;
   const at = { generation: verdict.generation, now: options.now };

@@ -54,7 +54,10 @@ export function buildListener(
   };
 }
 
-/** The first condition that is not as it should be decides, in the order in which a listener comes into being. */
+/**
+ * The first condition that is not as it should be decides, in the order in which a listener comes
+ * into being.
+ */
 export function stateOf(conditions: readonly Verdict[]): {
   readonly state: ListenerState;
   readonly reason?: string;

@@ -9,7 +9,9 @@ export interface CertificateFacts {
 
 export type CertificateReading = CertificateFacts | { readonly problem: string };
 
-/** Parsing costs more than all the rest of a view; a Secret that did not change is the same object. */
+/**
+ * Parsing costs more than all the rest of a view; a Secret that did not change is the same object.
+ */
 const known = new WeakMap<Secret, CertificateReading>();
 
 export function certificateFacts(secret: Secret): CertificateReading {

@@ -1,6 +1,7 @@
 /**
- * The merged state as the Gateway's owner sees it: Gateway → owners in order of precedence → listeners → routes → backends. Plain data, made for
- * showing: the terminal, the admin API and the dashboard all draw from it. It names both sides of a conflict, so it is never for tenants.
+ * The merged state as the Gateway's owner sees it: Gateway → owners in order of precedence →
+ * listeners → routes → backends. Plain data, made for showing: the terminal, the admin API and the
+ * dashboard all draw from it. It names both sides of a conflict, so it is never for tenants.
  */
 import type { GatewayStatusAddress } from "../api/gateway.ts";
 import type { Key } from "../api/key.ts";
@@ -12,7 +13,10 @@ export interface MergedState {
   readonly orphans: readonly OwnerView[];
   /** Routes that no listener has taken, each with the reason. */
   readonly strayRoutes: readonly StrayRoute[];
-  /** Gateways whose class belongs to another controller, and sets attached to them: nobody's business here, but never hidden. */
+  /**
+   * Gateways whose class belongs to another controller, and sets attached to them: nobody's
+   * business here, but never hidden.
+   */
   readonly foreign: readonly ObjectRef[];
 }
 
@@ -42,7 +46,10 @@ export interface OwnerView extends ObjectRef {
   readonly listeners: readonly ListenerView[];
 }
 
-/** `serving` holds its port and hostname and the data plane has it; `waiting` for the data plane; `failed` there; the others never got that far. */
+/**
+ * `serving` holds its port and hostname and the data plane has it; `waiting` for the data plane;
+ * `failed` there; the others never got that far.
+ */
 export type ListenerState = "serving" | "waiting" | "failed" | "conflicted" | "refused";
 
 export interface ListenerView {

@@ -1,4 +1,7 @@
-/** What one step changed, in the words of the merged state. Costs what the step changed, not what exists. */
+/**
+ * What one step changed, in the words of the merged state. Costs what the step changed, not what
+ * exists.
+ */
 import type { Listener } from "../api/gateway.ts";
 import type { Key } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";

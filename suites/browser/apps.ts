@@ -1,4 +1,6 @@
-/** Programs whose pages live on WebSockets: how each is started, and what a user does on its page. */
+/**
+ * Programs whose pages live on WebSockets: how each is started, and what a user does on its page.
+ */
 
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -131,7 +133,10 @@ const jupyter: App = {
   },
 };
 
-/** What a notebook does with a cell; not awaited, because a kernel that never comes must not hold the page. */
+/**
+ * What a notebook does with a cell; not awaited, because a kernel that never comes must not hold
+ * the page.
+ */
 const JUPYTER_KERNEL = `void (async () => {
   const kernel = await window.jupyterapp.serviceManager.kernels.startNew({ name: "python3" });
   const future = kernel.requestExecute({ code: "6 * 7" });

@@ -1,4 +1,7 @@
-/** A real Chromium, driven over its DevTools protocol: https://chromedevtools.github.io/devtools-protocol/. */
+/**
+ * A real Chromium, driven over its DevTools protocol:
+ * https://chromedevtools.github.io/devtools-protocol/.
+ */
 
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +22,10 @@ export interface Page {
   close(): Promise<void>;
 }
 
-/** Names of `suites.test` are this machine, and its certificates are accepted whoever has signed them. */
+/**
+ * Names of `suites.test` are this machine, and its certificates are accepted whoever has signed
+ * them.
+ */
 const FLAGS: readonly string[] = [
   "--headless=new",
   "--no-sandbox",

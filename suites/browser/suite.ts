@@ -1,4 +1,7 @@
-/** Programs whose pages live on WebSockets, in a real Chromium: over https it asks for them with HTTP/2 (RFC 8441). */
+/**
+ * Programs whose pages live on WebSockets, in a real Chromium: over https it asks for them with
+ * HTTP/2 (RFC 8441).
+ */
 
 import { join } from "node:path";
 import { lastingPort } from "../../test/dataplanes/support/lasting-port.ts";

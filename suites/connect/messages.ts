@@ -1,4 +1,7 @@
-/** The two messages between the runner and a server under test (connectrpc/conformance/v1/server_compat.proto), as far as a gateway between them needs it. */
+/**
+ * The two messages between the runner and a server under test
+ * (connectrpc/conformance/v1/server_compat.proto), as far as a gateway between them needs it.
+ */
 
 /** HTTP_VERSION_2 of the enumeration HTTPVersion. */
 const HTTP_VERSION_2 = 2;

@@ -1,6 +1,7 @@
 /**
- * A server under test for the runner: a real one, reached through the gateway. The runner starts it anew for every combination of
- * protocol, HTTP version and TLS, and tells it which on standard input; it has ten seconds to answer, so the gateway runs already.
+ * A server under test for the runner: a real one, reached through the gateway. The runner starts it
+ * anew for every combination of protocol, HTTP version and TLS, and tells it which on standard
+ * input; it has ten seconds to answer, so the gateway runs already.
  */
 
 import { spawn } from "node:child_process";

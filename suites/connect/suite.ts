@@ -1,4 +1,6 @@
-/** Connect's conformance suite: the Connect, gRPC and gRPC-Web protocols over HTTP/1.1 and HTTP/2. */
+/**
+ * Connect's conformance suite: the Connect, gRPC and gRPC-Web protocols over HTTP/1.1 and HTTP/2.
+ */
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -49,7 +51,10 @@ interface Server {
   /** Which backend serves HTTP/2. */
   readonly http2: keyof typeof BACKENDS;
   readonly features: Readonly<Record<string, unknown>>;
-  /** What the server itself answers otherwise than the suite asks; its own list is in the module's folder `testing`. */
+  /**
+   * What the server itself answers otherwise than the suite asks; its own list is in the module's
+   * folder `testing`.
+   */
   readonly knownFailing: readonly string[];
 }
 
@@ -117,7 +122,10 @@ function commandOf(server: Server, program: string, target: Target, room: Room):
   return [process.execPath, WRAPPER, JSON.stringify(options)];
 }
 
-/** The runner says which cases it sends, and afterwards which have failed, with indented lines that say why. */
+/**
+ * The runner says which cases it sends, and afterwards which have failed, with indented lines that
+ * say why.
+ */
 export function casesIn(output: string, part: string): readonly Case[] {
   const failed = new Map(
     [...output.matchAll(/^FAILED: (.+?)(?::\n((?:[ \t]+.*\n?)+)| was expected to fail but did not)/gm)].map(

@@ -1,4 +1,6 @@
-/** The tests of two widely used HTTP clients against httpbin, which answers from behind the gateway. */
+/**
+ * The tests of two widely used HTTP clients against httpbin, which answers from behind the gateway.
+ */
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -32,7 +32,8 @@ describe.each(["standard", "experimental"] as const)("CEL rules of the %s channe
     expect(rules.length).toBeGreaterThan(100);
   });
 
-  // With every field there, only a function or operator that the evaluator lacks can leave a rule undecided.
+  // With every field there, only a function or operator that the evaluator lacks can leave a rule
+  // undecided.
   test.each(rules.filter(({ rule }) => !isTransitionRule(rule)))(
     "$place: $rule.message",
     ({ rule, node }) => {

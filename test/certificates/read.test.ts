@@ -9,7 +9,10 @@ const read = ({ cert, key }: TestCertificate): ReturnType<typeof readKeyPair> =>
   readKeyPair(base64(cert), base64(key));
 const readFor = (key: KeyObject): ReturnType<typeof readKeyPair> => read(issueFor(ca, ["a.example"], key));
 
-/** Numbers of that size, and no key that could sign: what is too large must be refused before anybody tries. */
+/**
+ * Numbers of that size, and no key that could sign: what is too large must be refused before
+ * anybody tries.
+ */
 function rsa(bits: number, exponent = "AQAB"): KeyObject {
   const number = (size: number): string => {
     const bytes = randomBytes(size / 8);

@@ -1,9 +1,13 @@
 /**
- * Every right of the controller, with its reason: the table that the chart, the API server's own opinion of the account, and the audit log of a run are
- * held against. A right that is in none of them is missing, one that is not used is too much.
+ * Every right of the controller, with its reason: the table that the chart, the API server's own
+ * opinion of the account, and the audit log of a run are held against. A right that is in none of
+ * them is missing, one that is not used is too much.
  */
 
-/** `cluster`: belongs to no namespace. `watched`: in each watched namespace, or everywhere. `own`: in the controller's own namespace. */
+/**
+ * `cluster`: belongs to no namespace. `watched`: in each watched namespace, or everywhere. `own`:
+ * in the controller's own namespace.
+ */
 export type RightScope = "cluster" | "watched" | "own";
 
 interface RightRow {
@@ -32,7 +36,10 @@ const EXPERIMENTAL = "gateway.networking.x-k8s.io";
 const ROUTES = ["httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes"];
 const WITH_STATUS = ["gateways", "listenersets", ...ROUTES, "backendtlspolicies"];
 const READ = ["list", "watch"];
-/** Also one by one: to see what somebody else has just written, or the content of what is listed by metadata. */
+/**
+ * Also one by one: to see what somebody else has just written, or the content of what is listed by
+ * metadata.
+ */
 const REREAD = ["get", ...READ];
 const MAKE = ["list", "create", "patch", "delete"];
 
@@ -207,7 +214,10 @@ export function expandRights(rows: readonly RightRow[] = RIGHTS): readonly Right
   );
 }
 
-/** One line for a right, for comparing and for reading: `watched get secrets`, `own get leases.coordination.k8s.io mergeway`. */
+/**
+ * One line for a right, for comparing and for reading: `watched get secrets`, `own get
+ * leases.coordination.k8s.io mergeway`.
+ */
 export function rightText({ scope, group, resource, verb, name }: Right): string {
   const [plural = "", subresource] = resource.split("/");
   const full = `${plural}${group === "" ? "" : `.${group}`}${subresource === undefined ? "" : `/${subresource}`}`;

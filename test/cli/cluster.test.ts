@@ -1,4 +1,6 @@
-/** Commands that read a cluster, as far as no cluster is needed: test/e2e/cli.e2e.ts has the rest. */
+/**
+ * Commands that read a cluster, as far as no cluster is needed: test/e2e/cli.e2e.ts has the rest.
+ */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:https";

@@ -60,7 +60,10 @@ export class Running {
     this.#child.kill(signal);
   }
 
-  /** Waits until something that it prints matches; fails with everything it has printed if it ends first. */
+  /**
+   * Waits until something that it prints matches; fails with everything it has printed if it ends
+   * first.
+   */
   async prints(pattern: RegExp): Promise<RegExpExecArray> {
     return await until(() => {
       const all = `${this.#stdout}\n${this.#stderr}`;

@@ -1,4 +1,7 @@
-/** The package as it would be published: packed, unpacked beside its production dependencies alone, and run with npx. */
+/**
+ * The package as it would be published: packed, unpacked beside its production dependencies alone,
+ * and run with npx.
+ */
 import { execFile } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";

@@ -9,7 +9,10 @@ interface Sent {
   readonly body?: { readonly spec?: unknown };
 }
 
-/** What is asked of a server whose one Deployment has three pods, a number that the given manager applied. */
+/**
+ * What is asked of a server whose one Deployment has three pods, a number that the given manager
+ * applied.
+ */
 async function applied(spec: object, manager: string, operation = "Apply"): Promise<readonly unknown[]> {
   const asked: Sent[] = [];
   const managedFields = [{ manager, operation, fieldsV1: { "f:spec": { "f:replicas": {} } } }];

@@ -1,6 +1,7 @@
 /**
- * A thousand changes of tenants while others have something running: none of them notices. CHURN_SECONDS=60 spreads the changes over a minute;
- * otherwise they come as fast as they are served.
+ * A thousand changes of tenants while others have something running: none of them notices.
+ * CHURN_SECONDS=60 spreads the changes over a minute; otherwise they come as fast as they are
+ * served.
  */
 
 import { afterEach, expect, test } from "vitest";
@@ -120,7 +121,10 @@ class Edge {
     return this.#plane.apply(this.#engine.apply(changes).plan);
   }
 
-  /** The change is not only taken but served; workers may take a moment to let go of what is removed. */
+  /**
+   * The change is not only taken but served; workers may take a moment to let go of what is
+   * removed.
+   */
   async serves(tenant: Tenant, edition: string | undefined): Promise<void> {
     const seen = async (): Promise<unknown> => {
       const { status, headers } = await ask(this.at(80), { host: hostOf(tenant) });

@@ -1,9 +1,9 @@
 /**
- * What `explain` says and what a data plane does are the same, on random configurations and requests. DIFFERENTIAL=50000 for a long run,
- * of Envoy as well.
+ * What `explain` says and what a data plane does are the same, on random configurations and
+ * requests. DIFFERENTIAL=50000 for a long run, of Envoy as well.
  *
- * A data plane takes part with one line in CONTENDERS. Each serves all configurations one after the other, so its changes are tested as well;
- * all begin with the same ones.
+ * A data plane takes part with one line in CONTENDERS. Each serves all configurations one after the
+ * other, so its changes are tested as well; all begin with the same ones.
  */
 
 import * as fc from "fast-check";
@@ -46,7 +46,8 @@ const CONTENDERS: readonly Entry[] = [
     runs: 300,
     // Connections to a port that goes stay until the drain time is over, and get 404.
     endsIdle: false,
-    // Whatever Envoy answers by itself it puts in gRPC's words, where that is what the client speaks.
+    // Whatever Envoy answers by itself it puts in gRPC's words, where that is what the client
+    // speaks.
     redirectsGrpc: false,
     // Certificates are asked for by server name alone.
     namesByPort: false,
@@ -149,7 +150,10 @@ function kindOf({ outcome, status, location, backends: shares }: Explanation): s
   return outcome === "refuse" ? "refuse" : String(status);
 }
 
-/** What admission lets through, over what is always there; of several objects with one name the last counts. */
+/**
+ * What admission lets through, over what is always there; of several objects with one name the last
+ * counts.
+ */
 function admitted(manifests: readonly Manifest[], before: Resources): Resources {
   const resources = new Map<string, Resource>(before);
   for (const manifest of manifests) {

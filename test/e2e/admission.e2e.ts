@@ -1,6 +1,8 @@
 /**
- * Validation against the real thing: thousands of documents, whole and broken, are read as `mergeway check` reads them and given to an API server with the
- * CRDs of the Gateway API and our own as a dry run. Both must accept or refuse, and what they accept must have the same defaults. Seeded: the same documents every time.
+ * Validation against the real thing: thousands of documents, whole and broken, are read as
+ * `mergeway check` reads them and given to an API server with the CRDs of the Gateway API and our
+ * own as a dry run. Both must accept or refuse, and what they accept must have the same defaults.
+ * Seeded: the same documents every time.
  */
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";

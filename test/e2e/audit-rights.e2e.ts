@@ -1,6 +1,7 @@
 /**
- * Minimal rights, proven: in a cluster with one of everything that Mergeway reads and makes, every right of the chart is used, and no request is refused or needs a right
- * that is not in the table (test/chart/rights.ts). What is not used here has no reason to be there. Needs `npm run build`.
+ * Minimal rights, proven: in a cluster with one of everything that Mergeway reads and makes, every
+ * right of the chart is used, and no request is refused or needs a right that is not in the table
+ * (test/chart/rights.ts). What is not used here has no reason to be there. Needs `npm run build`.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { rightsUsed } from "../../tools/cluster/audit-rights.ts";
@@ -168,7 +169,8 @@ test("what is not wanted any more is removed", async () => {
   const less = { spec: { replicas: 1, autoscaling: null, podDisruptionBudget: null } };
   expect(await admin.patch(path, less)).toMatchObject({ status: 200 });
   await expect.poll(() => unused(/delete (pod|horizontal)/), WAIT).toEqual([]);
-  // What was made for a Gateway that is deleted goes by itself; for one that another controller has now, it is taken away.
+  // What was made for a Gateway that is deleted goes by itself; for one that another controller has
+  // now, it is taken away.
   const elsewhere = { spec: { gatewayClassName: "elsewhere" } };
   expect(await admin.patch(at("gateways", "web"), elsewhere)).toMatchObject({ status: 200 });
   await expect.poll(() => unused(/delete/), WAIT).toEqual([]);

@@ -1,5 +1,7 @@
 /**
- * cert-manager's own controllers issue, renew and solve for ListenerSets that Mergeway serves. docs/guides/cert-manager.md has the manifests; they are applied as they stand there. Needs `npm run build`.
+ * cert-manager's own controllers issue, renew and solve for ListenerSets that Mergeway serves.
+ * docs/guides/cert-manager.md has the manifests; they are applied as they stand there. Needs `npm
+ * run build`.
  */
 import { spawn } from "node:child_process";
 import { X509Certificate } from "node:crypto";
@@ -62,7 +64,10 @@ async function loadImages(): Promise<void> {
   }
 }
 
-/** The controllers get the rights that the release's chart gives them, with the settings of the guide. */
+/**
+ * The controllers get the rights that the release's chart gives them, with the settings of the
+ * guide.
+ */
 async function rightsOfTheRelease(): Promise<string> {
   const settings = [...GUIDE.matchAll(/--set \S+/g)].flatMap(([setting]) => setting.split(" "));
   const chart = ["cert-manager", builtFile("cert-manager", "chart"), "-n", "cert-manager"];
@@ -257,7 +262,8 @@ describe("cert-manager's own controllers, started by a main of ours, without its
       expect(await lines.next()).toMatchObject({ value: "busy" });
 
       await renew("shop", team);
-      // cert-manager may issue twice for one renewal: what is served is compared with what the Secret has now.
+      // cert-manager may issue twice for one renewal: what is served is compared with what the
+      // Secret has now.
       const after = await eventually(async () => {
         const now = await certificateOf("shop", team);
         expect(now.serialNumber).not.toBe(before.serialNumber);

@@ -319,7 +319,10 @@ interface Template {
   };
 }
 
-/** Enforcement is of pods, so a pod is tried; and one that is a little less restricted, to see that somebody looks. */
+/**
+ * Enforcement is of pods, so a pod is tried; and one that is a little less restricted, to see that
+ * somebody looks.
+ */
 async function podIsAdmitted(bed: Bed, namespace: string, { spec }: Template): Promise<void> {
   // The account is not there in a dry run of the rest; who a pod is has no part in Pod Security.
   const pod = { ...spec.template.spec, serviceAccountName: "default" };

@@ -1,6 +1,7 @@
 /**
- * Child Gateways (seed 001, the provisional GEP-1713): by annotations, which the released CRD takes, and by the fields `attachTo` and `allowedChildren`, which need
- * a CRD that has them: the released one with both fields laid over it. Every test names the clause that it is about.
+ * Child Gateways (seed 001, the provisional GEP-1713): by annotations, which the released CRD
+ * takes, and by the fields `attachTo` and `allowedChildren`, which need a CRD that has them: the
+ * released one with both fields laid over it. Every test names the clause that it is about.
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -29,7 +30,10 @@ import {
 const PARENT: Place = { namespace: "infra", name: "parent" };
 const CHILD: Place = { namespace: "infra", name: "child" };
 
-/** How a parent takes children and a child names its parent: the one thing in which both generations differ. */
+/**
+ * How a parent takes children and a child names its parent: the one thing in which both generations
+ * differ.
+ */
 interface Words {
   parent(from: "Same" | "All" | undefined, spec?: object): Named;
   child(place: Place, listeners: readonly object[], spec?: object): Named;

@@ -1,4 +1,7 @@
-/** `mergeway status`, `check` and `explain` of a real cluster: as its owner, as a tenant with few rights, and as a plugin of kubectl. */
+/**
+ * `mergeway status`, `check` and `explain` of a real cluster: as its owner, as a tenant with few
+ * rights, and as a plugin of kubectl.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

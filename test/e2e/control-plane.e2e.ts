@@ -2,7 +2,10 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Bed } from "../../tools/cluster/bed.ts";
 
-/** Source, statuses, Events and leader election against a real API server; test/e2e/inside has the tests themselves. */
+/**
+ * Source, statuses, Events and leader election against a real API server; test/e2e/inside has the
+ * tests themselves.
+ */
 let bed: Bed;
 
 beforeAll(async () => {

@@ -1,8 +1,9 @@
 /**
- * Two controllers, and a pod that takes its plan from the one that does not lead. The leader is held
- * up again and again while sets are created, so that the pod's reports are there before the sets
- * are: the reports wait in its sockets, and are read before a batch of watched changes is complete.
- * Every set must say that it is programmed nevertheless, without another leader and with one.
+ * Two controllers, and a pod that takes its plan from the one that does not lead. The leader is
+ * held up again and again while sets are created, so that the pod's reports are there before the
+ * sets are: the reports wait in its sockets, and are read before a batch of watched changes is
+ * complete. Every set must say that it is programmed nevertheless, without another leader and with
+ * one.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ok } from "../../tools/cluster/bed.ts";

@@ -1,6 +1,6 @@
 /**
- * Envoy in Kubernetes, as the chart installs it when nobody says anything else: what serves, what is left when parts are away, and what the statuses follow. Needs
- * `npm run build`.
+ * Envoy in Kubernetes, as the chart installs it when nobody says anything else: what serves, what
+ * is left when parts are away, and what the statuses follow. Needs `npm run build`.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

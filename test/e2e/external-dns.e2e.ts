@@ -1,6 +1,7 @@
 /**
- * The real external-dns reads what Mergeway writes. docs/guides/external-dns.md has the set-up and the records as tables: the rights and flags are taken from there, and the tables are compared with
- * what external-dns prints. Needs `npm run build`.
+ * The real external-dns reads what Mergeway writes. docs/guides/external-dns.md has the set-up and
+ * the records as tables: the rights and flags are taken from there, and the tables are compared
+ * with what external-dns prints. Needs `npm run build`.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";

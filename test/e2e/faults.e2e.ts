@@ -1,5 +1,6 @@
 /**
- * What happens to traffic and to statuses when parts of the system are away. Each fault runs under a steady load of one tenant; the table at the end says how many requests were sent, how many
+ * What happens to traffic and to statuses when parts of the system are away. Each fault runs under
+ * a steady load of one tenant; the table at the end says how many requests were sent, how many
  * failed, and how long the statuses took to be true again. Needs `npm run build`.
  */
 import { spawn } from "node:child_process";
@@ -225,7 +226,8 @@ describe("traffic goes on, and statuses are true again", () => {
     expect(load.failed).toBe(0);
   });
 
-  // Last: a node whose heartbeats were held up counts as not ready for a while, and so does every pod on it.
+  // Last: a node whose heartbeats were held up counts as not ready for a while, and so does every
+  // pod on it.
   test("the API server is away for 30 seconds", async () => {
     const load = await under(
       "API server away for 30 s",

@@ -1,6 +1,7 @@
 /**
- * docs/guides/kubernetes.md, read aloud: its commands and manifests, as they stand there, from an empty cluster to the first answer through a ListenerSet. Every
- * namespace admits only pods of the Pod Security Standard "restricted". Needs `npm run build`.
+ * docs/guides/kubernetes.md, read aloud: its commands and manifests, as they stand there, from an
+ * empty cluster to the first answer through a ListenerSet. Every namespace admits only pods of the
+ * Pod Security Standard "restricted". Needs `npm run build`.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Bed, ok } from "../../tools/cluster/bed.ts";

@@ -1,4 +1,7 @@
-/** What is made for Gateways, where others have a hand in it as well: an autoscaler, a Gateway that would be called alike, and pods that do not do what they are told. */
+/**
+ * What is made for Gateways, where others have a hand in it as well: an autoscaler, a Gateway that
+ * would be called alike, and pods that do not do what they are told.
+ */
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ok } from "../../tools/cluster/bed.ts";

@@ -1,6 +1,6 @@
 /**
- * The controller's rights as the API server sees them. That each of them is also needed is told by the audit log of a run under the chart's own role
- * (audit-rights.ts).
+ * The controller's rights as the API server sees them. That each of them is also needed is told by
+ * the audit log of a run under the chart's own role (audit-rights.ts).
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Bed, ok } from "../../tools/cluster/bed.ts";

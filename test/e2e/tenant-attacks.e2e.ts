@@ -1,7 +1,10 @@
 /**
- * A tenant who may write only in its own namespace, and means harm. Whatever mallory tries is refused, harms nobody else, and is seen by the platform team: in an Event of the Gateway, a
- * condition, a metric or the controller's log. All the while alice is served, by one Gateway on each data plane: her statuses at the end are those of the beginning. What the Gateway API
- * itself allows, and platforms may not want to, the policy of docs/guides/tenants.md refuses. What she tries is in test/e2e/tenants, and happens in this order. Needs `npm run build`.
+ * A tenant who may write only in its own namespace, and means harm. Whatever mallory tries is
+ * refused, harms nobody else, and is seen by the platform team: in an Event of the Gateway, a
+ * condition, a metric or the controller's log. All the while alice is served, by one Gateway on
+ * each data plane: her statuses at the end are those of the beginning. What the Gateway API itself
+ * allows, and platforms may not want to, the policy of docs/guides/tenants.md refuses. What she
+ * tries is in test/e2e/tenants, and happens in this order. Needs `npm run build`.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { rightsUsed } from "../../tools/cluster/audit-rights.ts";

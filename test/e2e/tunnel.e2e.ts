@@ -1,6 +1,8 @@
 /**
- * Gateways behind Cloudflare Tunnel in a real cluster, without Cloudflare: API and edge are doubles in the cluster's network, the connector in the pods is a double from an image of its
- * own, or real cloudflared where CLOUDFLARED names one. Everything else is what users get. The tests are in test/e2e/tunnel, and happen in this order. Needs `npm run build`.
+ * Gateways behind Cloudflare Tunnel in a real cluster, without Cloudflare: API and edge are doubles
+ * in the cluster's network, the connector in the pods is a double from an image of its own, or real
+ * cloudflared where CLOUDFLARED names one. Everything else is what users get. The tests are in
+ * test/e2e/tunnel, and happen in this order. Needs `npm run build`.
  */
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ok } from "../../tools/cluster/bed.ts";

@@ -1,7 +1,10 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 
-/** Tests that need Helm and clusters of their own, which they bring up and take down: `npx vitest run -c test/e2e/vitest.config.ts`. */
+/**
+ * Tests that need Helm and clusters of their own, which they bring up and take down: `npx vitest
+ * run -c test/e2e/vitest.config.ts`.
+ */
 const config: ViteUserConfig = defineConfig({
   test: {
     root: fileURLToPath(new URL("../..", import.meta.url)),

@@ -1,4 +1,7 @@
-/** Input that is wrong or hostile: each mistake is told where it was made, and nobody else notices (issue 3, "Bad input"). */
+/**
+ * Input that is wrong or hostile: each mistake is told where it was made, and nobody else notices
+ * (issue 3, "Bad input").
+ */
 import { describe, expect, it } from "vitest";
 import { admit } from "../../src/api/admission/admit.ts";
 import { keyOf } from "../../src/api/key.ts";

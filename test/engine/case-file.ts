@@ -1,7 +1,8 @@
 /**
- * A golden case is one YAML file: a header, the resources, and after the line `--- # expected` what the engine makes of them.
- * The header says where the case comes from (`clause`), what it shows (`why`), and whatever is not a resource: settings of the engine, facts, and
- * objects that are deleted in a second step.
+ * A golden case is one YAML file: a header, the resources, and after the line `--- # expected` what
+ * the engine makes of them. The header says where the case comes from (`clause`), what it shows
+ * (`why`), and whatever is not a resource: settings of the engine, facts, and objects that are
+ * deleted in a second step.
  */
 
 import { readFileSync } from "node:fs";

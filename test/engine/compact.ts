@@ -1,4 +1,7 @@
-/** Statuses and plan in the few lines that a reader of a golden case wants: everything is there but times and key material. */
+/**
+ * Statuses and plan in the few lines that a reader of a golden case wants: everything is there but
+ * times and key material.
+ */
 import type { Condition } from "../../src/api/metadata.ts";
 import type { ParentReference } from "../../src/api/references.ts";
 import type { BackendItem } from "../../src/plan/backend.ts";

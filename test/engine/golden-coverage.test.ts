@@ -1,4 +1,7 @@
-/** What the cases must show: every line of the documents' condition tables, every scenario of the conformance list, every decided corner. */
+/**
+ * What the cases must show: every line of the documents' condition tables, every scenario of the
+ * conformance list, every decided corner.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -14,7 +17,10 @@ interface Status {
   readonly listeners?: Readonly<Record<string, Conditions>>;
 }
 
-/** `ListenerSet Accepted=False NotAllowed` and `ListenerSet/entry Conflicted=True HostnameConflict` for all that the cases expect. */
+/**
+ * `ListenerSet Accepted=False NotAllowed` and `ListenerSet/entry Conflicted=True HostnameConflict`
+ * for all that the cases expect.
+ */
 function shownConditions(): Set<string> {
   const shown = new Set<string>();
   for (const { expected } of cases) {

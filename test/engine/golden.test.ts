@@ -1,4 +1,7 @@
-/** Every file of cases/ against the engine. GOLDEN_UPDATE=1 writes what the engine says now into the files; read the difference before committing it. */
+/**
+ * Every file of cases/ against the engine. GOLDEN_UPDATE=1 writes what the engine says now into the
+ * files; read the difference before committing it.
+ */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";

@@ -1,4 +1,7 @@
-/** Playing a random history into an engine, with a mirror that knows only the deltas, as a data plane and a status writer do. */
+/**
+ * Playing a random history into an engine, with a mirror that knows only the deltas, as a data
+ * plane and a status writer do.
+ */
 
 import { stringify } from "yaml";
 import { type Key, keyOf } from "../../src/api/key.ts";
@@ -50,7 +53,10 @@ export class Player {
     return delta;
   }
 
-  /** What a data plane would say of the items that it has just been given: most it takes, some it rejects. */
+  /**
+   * What a data plane would say of the items that it has just been given: most it takes, some it
+   * rejects.
+   */
   confirm({ plan: { upserts, removes } }: EngineDelta): void {
     const reports = upserts.map(
       ({ id }): ItemReport => ({ id, state: id.length % 5 === 0 ? "rejected" : "programmed" }),

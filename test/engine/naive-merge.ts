@@ -1,4 +1,7 @@
-/** The merge as the documents tell it: owner after owner in precedence, each against what is held so far. Slow and plain; the engine must agree. */
+/**
+ * The merge as the documents tell it: owner after owner in precedence, each against what is held so
+ * far. Slow and plain; the engine must agree.
+ */
 import { isServable } from "../../src/engine/listeners/listeners.ts";
 import type { MergedListener } from "../../src/engine/listeners/merge.ts";
 

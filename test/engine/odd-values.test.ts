@@ -6,7 +6,9 @@ import { Unservable } from "../../src/engine/rules/compiled.ts";
 import { compileFilters } from "../../src/engine/rules/filters.ts";
 import { checkedPersistence } from "../../src/engine/rules/wire-text.ts";
 
-/** What the schema of the experimental channel refuses and that of the standard channel does not. */
+/**
+ * What the schema of the experimental channel refuses and that of the standard channel does not.
+ */
 describe("text that goes on the wire as it is written", () => {
   function compiled(filter: RouteFilter): unknown {
     const context = {

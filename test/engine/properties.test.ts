@@ -1,4 +1,7 @@
-/** Invariants of the engine on random histories of creates, edits and deletes of all kinds. HISTORIES=100000 for the long run. */
+/**
+ * Invariants of the engine on random histories of creates, edits and deletes of all kinds.
+ * HISTORIES=100000 for the long run.
+ */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { listenerId } from "../../src/engine/foundation/item-ids.ts";

@@ -1,6 +1,7 @@
 /**
- * Random resources from small universes of names, so that conflicts, grants and attachments happen often. They are what admission would hand on:
- * valid and defaulted. Every name is a token of the form `word-word` that occurs nowhere else, so that a leak into a message can be seen.
+ * Random resources from small universes of names, so that conflicts, grants and attachments happen
+ * often. They are what admission would hand on: valid and defaulted. Every name is a token of the
+ * form `word-word` that occurs nowhere else, so that a leak into a message can be seen.
  */
 import * as fc from "fast-check";
 import type { Listener } from "../../src/api/gateway.ts";
@@ -347,7 +348,10 @@ const change: fc.Arbitrary<Change> = fc
   .record({ resource, deleted: fc.constantFrom(...Array<boolean>(5).fill(false), true) })
   .map(({ resource: one, deleted }) => ({ key: keyOf(one), resource: deleted ? undefined : one }));
 
-/** Most histories begin with a Gateway that takes everybody, a certificate and a Service in each namespace: edits then meet something. */
+/**
+ * Most histories begin with a Gateway that takes everybody, a certificate and a Service in each
+ * namespace: edits then meet something.
+ */
 const foundation: readonly Change[] = [
   object("Gateway", {
     metadata: metadata("ns-plat", "gw-main"),

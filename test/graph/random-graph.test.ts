@@ -1,4 +1,7 @@
-/** Random graphs of derive, expand, index and union, after every step of a random history, against a recomputation with plain maps. */
+/**
+ * Random graphs of derive, expand, index and union, after every step of a random history, against a
+ * recomputation with plain maps.
+ */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Input, ReadonlyCollection } from "../../src/graph/collection.ts";
@@ -9,7 +12,9 @@ import type { Lookup } from "../../src/graph/lookup.ts";
 const INPUTS = 2;
 const KEYS: readonly string[] = ["a", "b", "c", "d"];
 
-/** How one collection of numbers is made of earlier ones; all choices are taken modulo what exists. */
+/**
+ * How one collection of numbers is made of earlier ones; all choices are taken modulo what exists.
+ */
 interface Spec {
   readonly op: "derive" | "expand" | "split" | "sum";
   readonly source: number;

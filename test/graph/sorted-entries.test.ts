@@ -3,7 +3,10 @@ import { expect, it } from "vitest";
 import { Graph } from "../../src/graph/graph.ts";
 import { MANY } from "../../src/graph/sorted-entries.ts";
 
-/** Histories that lead beyond the length at which an index stores a key's entries in pieces, and back. */
+/**
+ * Histories that lead beyond the length at which an index stores a key's entries in pieces, and
+ * back.
+ */
 it("an index keeps many entries of one key sorted, whatever comes and goes", () => {
   const entry = fc.record({
     key: fc.nat(3 * MANY),

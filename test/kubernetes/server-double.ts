@@ -55,7 +55,10 @@ export class Answer {
   }
 }
 
-/** Plays an API server for what a real one does not do on demand: forgetting versions, hanging, breaking off, refusing. */
+/**
+ * Plays an API server for what a real one does not do on demand: forgetting versions, hanging,
+ * breaking off, refusing.
+ */
 export class ServerDouble {
   readonly requests: Seen[] = [];
   readonly #server: Server;

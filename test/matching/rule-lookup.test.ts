@@ -177,7 +177,8 @@ test("property: after any deltas, in any order within each, the table is what it
           const id = `h${slot}`;
           removes.delete(id);
           upserts.delete(id);
-          // Patterns are distinct within a plan; a slot may take over a pattern that another gives up in the same delta.
+          // Patterns are distinct within a plan; a slot may take over a pattern that another gives
+          // up in the same delta.
           const taken = new Set(
             [...expected].filter(([other]) => !removes.has(other)).map(([, item]) => nameOf(item)),
           );

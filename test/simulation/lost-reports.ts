@@ -6,9 +6,9 @@ import { theWorld } from "./world.ts";
 
 /**
  * The logic of before, in which the simulation must find the defect that it was made for: a report
- * of an item that the controller does not have is dropped, speaks of no version, and is neither kept
- * nor asked for again; and nobody concludes from a pod that serves the whole plan that it serves
- * each item. Until the mocks are restored.
+ * of an item that the controller does not have is dropped, speaks of no version, and is neither
+ * kept nor asked for again; and nobody concludes from a pod that serves the whole plan that it
+ * serves each item. Until the mocks are restored.
  */
 export function forgetEarlyReports(): void {
   const known = new WeakMap<ReplicaReports, Set<string>>();

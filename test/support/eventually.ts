@@ -1,6 +1,9 @@
 export type Eventually = <T>(check: () => T | Promise<T>, seconds?: number) => Promise<T>;
 
-/** Waits for what must come true, looking again and again; its last failure is the error when it does not. */
+/**
+ * Waits for what must come true, looking again and again; its last failure is the error when it
+ * does not.
+ */
 export function patience(usualSeconds: number, everyMs: number): Eventually {
   return async (check, seconds = usualSeconds) => {
     const end = Date.now() + seconds * 1000;
@@ -15,7 +18,9 @@ export function patience(usualSeconds: number, everyMs: number): Eventually {
   };
 }
 
-/** Times in Kubernetes have whole seconds: what is made before and after this has different ones. */
+/**
+ * Times in Kubernetes have whole seconds: what is made before and after this has different ones.
+ */
 export function nextSecond(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 1_100));
 }

@@ -1,9 +1,11 @@
 // Which LoadBalancer addresses each Service gets. Rules:
-// 1. An address belongs to one Service. Who has it keeps it for as long as it asks for it (or asks for nothing).
-// 2. A Service that asks for addresses gets those that are usable and free; the others are refused, with a reason.
-//    None usable: it stays pending. It never gets an address it did not ask for.
-// 3. A Service that asks for none gets one of the dynamic range. The search goes on behind the last one given, so an
-//    address just freed is the last to come back, and a late packet of its former owner meets nobody.
+// 1. An address belongs to one Service. Who has it keeps it for as long as it asks for it (or asks
+//    for nothing).
+// 2. A Service that asks for addresses gets those that are usable and free; the others are refused,
+//    with a reason. None usable: it stays pending. It never gets an address it did not ask for.
+// 3. A Service that asks for none gets one of the dynamic range. The search goes on behind the last
+//    one given, so an address just freed is the last to come back, and a late packet of its former
+//    owner meets nobody.
 // 4. Older Services are served first.
 
 export interface Claim {

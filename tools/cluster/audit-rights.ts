@@ -1,9 +1,11 @@
 /**
- * Which rights a run of the controller used, read off the API server's audit log (level Metadata is enough), and how that compares to the table of rights.
+ * Which rights a run of the controller used, read off the API server's audit log (level Metadata is
+ * enough), and how that compares to the table of rights.
  *
  *     node tools/cluster/audit-rights.ts AUDIT_LOG [NAMESPACE [ACCOUNT]]
  *
- * Ends with 1 when a request was refused, needed a right that is not in the table, or when a right of the table was never used.
+ * Ends with 1 when a request was refused, needed a right that is not in the table, or when a right
+ * of the table was never used.
  */
 import { readFile } from "node:fs/promises";
 import { expandRights, type Right, rightText } from "../../test/chart/rights.ts";
@@ -55,7 +57,8 @@ export class RightsUse {
     const { objectRef, verb, user, responseStatus } = event;
     const { namespace, name } = this.#account;
     if (user?.username !== `system:serviceaccount:${namespace}:${name}`) return;
-    // Watches answer twice: when they start and when they end. Requests that name no object are discovery, which everybody may do.
+    // Watches answer twice: when they start and when they end. Requests that name no object are
+    // discovery, which everybody may do.
     if (event.stage === "RequestReceived" || objectRef?.resource === undefined || verb === undefined) return;
     this.#requests++;
     // Server-side apply of an object that was not there is a creation too, and is checked as one.

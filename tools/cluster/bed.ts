@@ -13,7 +13,10 @@ export interface Outcome {
   readonly err: string;
 }
 
-/** One cluster of a test file's own, with the CRDs of the Gateway API and the image of Envoy, which the chart names. */
+/**
+ * One cluster of a test file's own, with the CRDs of the Gateway API and the image of Envoy, which
+ * the chart names.
+ */
 export class Bed {
   readonly cluster: Cluster;
 
@@ -44,7 +47,10 @@ export class Bed {
     return this.run([builtFile("helm", "helm"), ...args]);
   }
 
-  /** A piece of a guide as a reader would paste it, in the checkout's folder; ends at the first command that fails. */
+  /**
+   * A piece of a guide as a reader would paste it, in the checkout's folder; ends at the first
+   * command that fails.
+   */
   shell(script: string): Promise<Outcome> {
     const path = [builtFolder("kubernetes"), builtFolder("helm"), process.env["PATH"]].join(":");
     return this.run(["env", `PATH=${path}`, "sh", "-ec", script]);

@@ -1,4 +1,5 @@
-// Runs inside the cluster's namespaces: starts the programs in order, and stops or pauses single ones for fault tests.
+// Runs inside the cluster's namespaces: starts the programs in order, and stops or pauses single
+// ones for fault tests.
 
 import { spawn } from "node:child_process";
 import { existsSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";

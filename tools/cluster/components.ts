@@ -66,7 +66,8 @@ export function commandOf(cluster: Cluster, component: ComponentName): readonly 
         `--token-auth-file=${pki.tokens}`,
         "--authorization-mode=Node,RBAC",
         `--service-cluster-ip-range=${serviceNetwork}`,
-        // Without it `kubectl logs` looks the node's name up, and the suite's mirror tests read logs.
+        // Without it `kubectl logs` looks the node's name up, and the suite's mirror tests read
+        // logs.
         "--kubelet-preferred-address-types=InternalIP",
         "--allow-privileged=true",
         "--max-requests-inflight=2000",
@@ -85,7 +86,8 @@ export function commandOf(cluster: Cluster, component: ComponentName): readonly 
         `--root-ca-file=${pki.authority}`,
         "--use-service-account-credentials=true",
         "--leader-elect=false",
-        // The only node is there as long as the cluster is. A heartbeat held up, by a test that stops the API server or by a busy machine, would take every pod out of its Services.
+        // The only node is there as long as the cluster is. A heartbeat held up, by a test that
+        // stops the API server or by a busy machine, would take every pod out of its Services.
         "--node-monitor-grace-period=10m",
       ];
     case "kube-scheduler":
@@ -140,15 +142,16 @@ export function writeSettings(cluster: Cluster): void {
   writeFileSync(at("kubelet.json"), JSON.stringify(kubeletSettings(cluster)));
   writeFileSync(at("audit-policy.json"), JSON.stringify(auditPolicy));
   writeFileSync(at("kube-proxy.json"), JSON.stringify(kubeProxySettings(cluster)));
-  // The host's own resolver and search list must not reach pods: there is no way out of the namespace.
+  // The host's own resolver and search list must not reach pods: there is no way out of the
+  // namespace.
   writeFileSync(at("resolv.conf"), `nameserver ${nodeAddress}\n`);
   const dns = `kubernetes cluster.local in-addr.arpa {\n    kubeconfig ${cluster.kubeconfig} mergeway\n    ttl 1\n  }`;
   writeFileSync(at("Corefile"), `.:53 {\n  bind ${nodeAddress}\n  errors\n  ${dns}\n}\n`);
 }
 
 /**
- * Which rights the controller uses is read off this log, and how often it writes, beside the peer that bench/peers measures.
- * Nobody else's requests are anybody's business here.
+ * Which rights the controller uses is read off this log, and how often it writes, beside the peer
+ * that bench/peers measures. Nobody else's requests are anybody's business here.
  */
 const auditPolicy = {
   apiVersion: "audit.k8s.io/v1",
@@ -189,7 +192,10 @@ state = "${cluster.dir}/containerd/state"
 `;
 }
 
-/** Point-to-point links, no bridge: on a bridge, answers between pods would bypass the address translation of Services. */
+/**
+ * Point-to-point links, no bridge: on a bridge, answers between pods would bypass the address
+ * translation of Services.
+ */
 function podNetworkSettings(cluster: Cluster): object {
   const ipam = {
     type: "host-local",
@@ -221,7 +227,8 @@ function kubeletSettings(cluster: Cluster): object {
     clusterDNS: [nodeAddress],
     clusterDomain: "cluster.local",
     resolvConf: join(cluster.dir, "resolv.conf"),
-    // The default of 5 and 10 requests a second makes a suite of a hundred Deployments wait for kubelet.
+    // The default of 5 and 10 requests a second makes a suite of a hundred Deployments wait for
+    // kubelet.
     kubeAPIQPS: 200,
     kubeAPIBurst: 400,
     // The default backs off for minutes; a crash in a test is looked at within seconds.
@@ -237,7 +244,8 @@ function kubeProxySettings(cluster: Cluster): object {
     mode: "nftables",
     clientConnection: { kubeconfig: cluster.kubeconfig },
     clusterCIDR: podNetwork,
-    // A test that has seen an endpoint become ready expects its traffic to arrive; the default gathers for a second.
+    // A test that has seen an endpoint become ready expects its traffic to arrive; the default
+    // gathers for a second.
     nftables: { minSyncPeriod: "50ms" },
     // Tuning the machine's connection table is not a test's business.
     conntrack: { maxPerCore: 0, min: 0, tcpCloseWaitTimeout: "0s", tcpEstablishedTimeout: "0s" },

@@ -95,7 +95,10 @@ function absoluteReport(flag: string): string {
     : flag;
 }
 
-/** The suite's flags take `--flag value` as well as `--flag=value`; here only the second has a place. */
+/**
+ * The suite's flags take `--flag value` as well as `--flag=value`; here only the second has a
+ * place.
+ */
 export function joinFlags(args: readonly string[]): readonly string[] {
   const joined: string[] = [];
   for (const arg of args) {

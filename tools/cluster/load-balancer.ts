@@ -1,4 +1,5 @@
-// Gives LoadBalancer Services their addresses; kube-proxy does the rest. Runs inside the cluster for as long as it lives.
+// Gives LoadBalancer Services their addresses; kube-proxy does the rest. Runs inside the cluster
+// for as long as it lives.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { failureOf } from "../host/failure.ts";
@@ -89,7 +90,8 @@ class LoadBalancer {
     const { grants, cursor } = assign(ours.map(claimOf), ranges, this.#cursor);
     this.#cursor = cursor;
     for (const [key, service] of services) {
-      // Others' classes are others' statuses; a Service that is no longer a LoadBalancer is cleared by the API server.
+      // Others' classes are others' statuses; a Service that is no longer a LoadBalancer is cleared
+      // by the API server.
       const grant = grants.get(key);
       if (grant !== undefined) {
         await this.#write(service, grant, services);

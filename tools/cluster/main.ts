@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// npm run cluster -- VERB: a real Kubernetes cluster for tests. docs/reference/test-bed.md tells the whole story.
+// npm run cluster -- VERB: a real Kubernetes cluster for tests. docs/reference/test-bed.md tells
+// the whole story.
 
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";

@@ -1,7 +1,8 @@
-// A cluster is a set of Linux namespaces (network, mounts, processes, host name, IPC) whose first process is an
-// idle shell. All of the cluster's programs, containerd's shims and the containers run below that process, so the kernel ends
-// every one of them and drops every mount when it dies, whoever killed what before. What remains is the
-// state folder and empty cgroups, and `down` removes these.
+// A cluster is a set of Linux namespaces (network, mounts, processes, host name, IPC) whose first
+// process is an idle shell. All of the cluster's programs, containerd's shims and the containers
+// run below that process, so the kernel ends every one of them and drops every mount when it dies,
+// whoever killed what before. What remains is the state folder and empty cgroups, and `down`
+// removes these.
 //
 // Never enter with `ip netns exec`: it remounts /sys, and kubelet then finds no cgroups.
 
@@ -14,8 +15,9 @@ import { isAlive, type ProcessId, processIdFromStat, signal, until } from "../ho
 import { defaultGateway, nodeAddress, nodeName, nodeNetwork } from "./network.ts";
 
 /**
- * Below /sys/fs/cgroup a cluster sees only a group of its own in each hierarchy, so that all its containers are in it.
- * The host's mounts are taken out of the view, not covered: runc reads the list of mounts and takes the first that fits.
+ * Below /sys/fs/cgroup a cluster sees only a group of its own in each hierarchy, so that all its
+ * containers are in it. The host's mounts are taken out of the view, not covered: runc reads the
+ * list of mounts and takes the first that fits.
  */
 const ownCgroups = `
 own() { # HIERARCHY NAME
@@ -44,7 +46,10 @@ mount --rbind /run/cgroups /sys/fs/cgroup
 umount -R /run/cgroups
 `;
 
-/** The first process. It gives its true pid while the host's /proc is still in place, and then only reaps orphans. */
+/**
+ * The first process. It gives its true pid while the host's /proc is still in place, and then only
+ * reaps orphans.
+ */
 const firstProcess = `
 set -eu
 state=$1
@@ -123,7 +128,8 @@ export async function endNamespace(cluster: Cluster): Promise<void> {
   if (first !== undefined) {
     signal(first, "SIGKILL");
   }
-  // The first process stays a zombie until the kernel has ended all others, so its absence is theirs.
+  // The first process stays a zombie until the kernel has ended all others, so its absence is
+  // theirs.
   const recorded = firstProcessOf(cluster);
   if (recorded !== undefined) {
     await until(() => !existsSync(`/proc/${recorded.pid}`) || startedOtherwise(recorded), {
@@ -153,8 +159,8 @@ export function requireRunning(cluster: Cluster): ProcessId {
 }
 
 /**
- * The command line that runs `command` inside, in the caller's folder and with the caller's environment.
- * It ends with its caller: a suite that a time limit cut off must not go on unseen.
+ * The command line that runs `command` inside, in the caller's folder and with the caller's
+ * environment. It ends with its caller: a suite that a time limit cut off must not go on unseen.
  */
 export function inside(cluster: Cluster, command: readonly string[]): readonly [string, readonly string[]] {
   const target = ["--target", String(requireRunning(cluster).pid)];

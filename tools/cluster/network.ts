@@ -1,9 +1,13 @@
-// Addresses inside a cluster's own network namespace. Every cluster uses the same ones: namespaces do not meet.
+// Addresses inside a cluster's own network namespace. Every cluster uses the same ones: namespaces
+// do not meet.
 
 export const nodeName = "node0";
 export const nodeAddress = "172.30.0.1";
 export const nodeNetwork = "172.30.0.0/16";
-/** Nobody answers there; the default route only makes service addresses routable so that kube-proxy can rewrite them. */
+/**
+ * Nobody answers there; the default route only makes service addresses routable so that kube-proxy
+ * can rewrite them.
+ */
 export const defaultGateway = "172.30.255.254";
 export const podNetwork = "10.244.0.0/16";
 export const serviceNetwork = "10.96.0.0/16";

@@ -1,4 +1,5 @@
-// One authority, one serving certificate, one admin token: made anew for each cluster, gone with it.
+// One authority, one serving certificate, one admin token: made anew for each cluster, gone with
+// it.
 
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";

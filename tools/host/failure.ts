@@ -1,4 +1,7 @@
-/** A mistake of the person or a lack of the machine: shown as one message that says what to do, without a stack. */
+/**
+ * A mistake of the person or a lack of the machine: shown as one message that says what to do,
+ * without a stack.
+ */
 export class ClusterFailure extends Error {
   override readonly name: string = "ClusterFailure";
 }

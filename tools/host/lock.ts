@@ -1,4 +1,5 @@
-// Exclusive work across processes. The lock is the kernel's (flock), so a killed holder never leaves it behind.
+// Exclusive work across processes. The lock is the kernel's (flock), so a killed holder never
+// leaves it behind.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

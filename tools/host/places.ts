@@ -1,5 +1,5 @@
-// Where things are. The cache outlives clusters and is shared by all checkouts; a cluster is one folder
-// under the state root and one set of namespaces, and nothing of it is anywhere else.
+// Where things are. The cache outlives clusters and is shared by all checkouts; a cluster is one
+// folder under the state root and one set of namespaces, and nothing of it is anywhere else.
 
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
@@ -43,7 +43,10 @@ export function clusterNamed(name: string | undefined, env: Environment = proces
   };
 }
 
-/** Folders that a cluster sees in a version of its own, so that kubelet, CNI and shims leave no traces on the host. */
+/**
+ * Folders that a cluster sees in a version of its own, so that kubelet, CNI and shims leave no
+ * traces on the host.
+ */
 export const privateFolders: readonly string[] = ["/run", "/var/lib", "/var/log"];
 
 export function refuseHidden(what: string, path: string): void {

@@ -83,7 +83,9 @@ export async function output(command: string, args: readonly string[], cwd?: str
   }
 }
 
-/** Runs a command in the foreground and gives its exit code (128 + n for signal n, as shells do). */
+/**
+ * Runs a command in the foreground and gives its exit code (128 + n for signal n, as shells do).
+ */
 export function foreground(
   command: string,
   args: readonly string[],
@@ -91,7 +93,8 @@ export function foreground(
 ): Promise<number> {
   return new Promise((done, fail) => {
     const child = spawn(command, [...args], { stdio: "inherit", ...options });
-    // The terminal sends Ctrl-C to the child as well; this process must live on to pass on how it ended.
+    // The terminal sends Ctrl-C to the child as well; this process must live on to pass on how it
+    // ended.
     const ignore = (): void => {};
     process.on("SIGINT", ignore);
     child.on("error", fail);

@@ -1,4 +1,5 @@
-// What the machine must give: root, Debian's container and network tools, and Go for the first build.
+// What the machine must give: root, Debian's container and network tools, and Go for the first
+// build.
 
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";

@@ -1,5 +1,6 @@
-// Container images without an image builder and without a network: one archive that is an OCI layout and at the same
-// time what `docker load` expects. The same files always give the same archive, byte for byte.
+// Container images without an image builder and without a network: one archive that is an OCI
+// layout and at the same time what `docker load` expects. The same files always give the same
+// archive, byte for byte.
 
 import { createHash } from "node:crypto";
 import { createWriteStream, mkdtempSync, rmSync, statSync } from "node:fs";
@@ -23,7 +24,10 @@ export interface ImageSpec {
   /** From the one that changes least to the one that changes most. */
   readonly layers: readonly (readonly Entry[])[];
   readonly config: ImageConfig;
-  /** For people who carry the archive somewhere; loading into a cluster on the same machine is quicker without. */
+  /**
+   * For people who carry the archive somewhere; loading into a cluster on the same machine is
+   * quicker without.
+   */
   readonly compress?: boolean;
 }
 
@@ -134,7 +138,10 @@ function platform(): { readonly architecture: string; readonly os: string } {
   return { architecture: process.arch === "x64" ? "amd64" : process.arch, os: "linux" };
 }
 
-/** The name as runtimes store it: short names belong to the default registry, and no tag means `latest`. */
+/**
+ * The name as runtimes store it: short names belong to the default registry, and no tag means
+ * `latest`.
+ */
 export function fullReference(reference: string): string {
   const first = reference.split("/")[0] ?? "";
   const hasHost = reference.includes("/") && (/[.:]/.test(first) || first === "localhost");

@@ -1,5 +1,5 @@
-// The image that users get: Node with the libraries it is linked to, the production dependencies, and the built package.
-// No shell, no package manager, nobody but an unprivileged user.
+// The image that users get: Node with the libraries it is linked to, the production dependencies,
+// and the built package. No shell, no package manager, nobody but an unprivileged user.
 
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -21,7 +21,10 @@ interface LockedPackage {
   readonly optional?: boolean;
 }
 
-/** Folders below the package's root that hold its production dependencies. Packages of types alone do nothing at run time. */
+/**
+ * Folders below the package's root that hold its production dependencies. Packages of types alone
+ * do nothing at run time.
+ */
 export function productionFolders(lock: LockFile): readonly string[] {
   const isWanted = (path: string, entry: LockedPackage): boolean =>
     path.startsWith("node_modules/") &&
@@ -74,7 +77,10 @@ async function runtimeLayer(root: string): Promise<readonly Entry[]> {
   ];
 }
 
-/** The shared libraries and the loader that a program names, each at the path where the loader looks for it. */
+/**
+ * The shared libraries and the loader that a program names, each at the path where the loader looks
+ * for it.
+ */
 export async function librariesOf(program: string): Promise<readonly Entry[]> {
   const named = linkedPaths(await output("ldd", [program]));
   if (named.length === 0) {
@@ -83,7 +89,10 @@ export async function librariesOf(program: string): Promise<readonly Entry[]> {
   return named.map((path): Entry => ({ kind: "file", path, mode: 0o755, source: realpathSync(path) }));
 }
 
-/** Lines look like `libm.so.6 => /lib/x/libm.so.6 (0x…)`, the loader's like `/lib64/ld.so (0x…)`, the kernel's has no path. */
+/**
+ * Lines look like `libm.so.6 => /lib/x/libm.so.6 (0x…)`, the loader's like `/lib64/ld.so (0x…)`,
+ * the kernel's has no path.
+ */
 export function linkedPaths(text: string): readonly string[] {
   const missing = /^\s*(\S+) => not found/m.exec(text);
   if (missing !== null) {

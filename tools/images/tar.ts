@@ -1,4 +1,5 @@
-// A tar writer for image layers: the same entries always give the same bytes (sorted, no times, no owners' names).
+// A tar writer for image layers: the same entries always give the same bytes (sorted, no times, no
+// owners' names).
 
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +18,10 @@ export type Entry =
 const block = 512;
 const typeFlags = { file: "0", link: "2", directory: "5" } as const;
 
-/** Paths are absolute in the archive's world; missing parent folders are added; a path given twice is a bug. */
+/**
+ * Paths are absolute in the archive's world; missing parent folders are added; a path given twice
+ * is a bug.
+ */
 export function* tar(entries: readonly Entry[]): Generator<Uint8Array> {
   for (const entry of withParents(entries)) {
     const content = entry.kind === "file" ? contentOf(entry.source) : new Uint8Array();
@@ -35,7 +39,10 @@ export function* tar(entries: readonly Entry[]): Generator<Uint8Array> {
   yield new Uint8Array(2 * block);
 }
 
-/** All files below a folder of this machine, as entries below `to`. Only the executable bit of a mode survives. */
+/**
+ * All files below a folder of this machine, as entries below `to`. Only the executable bit of a
+ * mode survives.
+ */
 export function entriesBelow(folder: string, to: string): readonly Entry[] {
   return readdirSync(folder)
     .sort()

@@ -8,7 +8,10 @@ import { cacheDir, refuseHidden } from "../host/places.ts";
 import { requireGo } from "../host/requirements.ts";
 import { type Recipe, recipes } from "./recipes.ts";
 
-/** What a cluster cannot boot without. The rest is built by `build`, or by the first command that needs it. */
+/**
+ * What a cluster cannot boot without. The rest is built by `build`, or by the first command that
+ * needs it.
+ */
 export const bootParts: readonly string[] = ["kubernetes", "etcd", "containerd", "coredns", "pause"];
 
 export function builtFolder(name: string): string {
@@ -29,8 +32,8 @@ export async function build(names?: readonly string[]): Promise<void> {
 }
 
 /**
- * Builds what is not in the cache. Different users of the cache build side by side: each has a lock and scratch folders of
- * its own name.
+ * Builds what is not in the cache. Different users of the cache build side by side: each has a lock
+ * and scratch folders of its own name.
  */
 export async function buildRecipes(chosen: readonly Recipe[], user = "build"): Promise<void> {
   if (chosen.every((recipe) => existsSync(folderOf(recipe)))) {

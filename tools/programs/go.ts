@@ -32,7 +32,10 @@ function goEnvironment(options: GoOptions): NodeJS.ProcessEnv {
   };
 }
 
-/** Runs a long command quietly, with a sign of life every half minute and its last lines when it fails. */
+/**
+ * Runs a long command quietly, with a sign of life every half minute and its last lines when it
+ * fails.
+ */
 export async function quietly(
   shop: Workshop,
   command: readonly string[],
@@ -69,7 +72,10 @@ export function go(shop: Workshop, args: readonly string[], options: GoOptions =
 }
 
 interface ScratchModule {
-  /** Only where it matters: a module sees the internal packages of another one when it is named as if it lay below it. */
+  /**
+   * Only where it matters: a module sees the internal packages of another one when it is named as
+   * if it lay below it.
+   */
   readonly name?: string;
   readonly files: Readonly<Record<string, string>>;
   readonly directives?: readonly string[];
@@ -88,7 +94,10 @@ export function writeModule(shop: Workshop, module: ScratchModule): void {
   }
 }
 
-/** A file that makes packages dependencies of the scratch module without compiling them into anything. */
+/**
+ * A file that makes packages dependencies of the scratch module without compiling them into
+ * anything.
+ */
 export function toolsFile(packages: readonly string[]): string {
   return `//go:build tools\npackage scratch\n${packages.map((name) => `import _ "${name}"\n`).join("")}`;
 }

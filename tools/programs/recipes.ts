@@ -1,5 +1,6 @@
-// How each part of the bed is built. No image and no finished program can be downloaded, but Go modules
-// give every one of them, so a cluster needs nothing but a module proxy and Debian's packages.
+// How each part of the bed is built. No image and no finished program can be downloaded, but Go
+// modules give every one of them, so a cluster needs nothing but a module proxy and Debian's
+// packages.
 
 import { createHash } from "node:crypto";
 import {
@@ -38,7 +39,8 @@ const kubernetes: Recipe = {
     ];
     const packages = programs.map((name) => `k8s.io/kubernetes/cmd/${name}`);
     const module = await downloadModule(`k8s.io/kubernetes@${versions.kubernetes}`);
-    // The module's own go.mod points at folders of its repository; published, they are modules numbered v0.x.
+    // The module's own go.mod points at folders of its repository; published, they are modules
+    // numbered v0.x.
     const staged = versions.kubernetes.replace("v1.", "v0.");
     const replaces = [
       ...readFileSync(module.goMod, "utf8").matchAll(/^\s*(k8s\.io\/\S+) => \.\/staging/gm),
@@ -93,7 +95,8 @@ const externalDns: Recipe = {
   version: versions.externalDns,
   async build(shop) {
     const module = "sigs.k8s.io/external-dns";
-    // Named by a module far below and compiled into nothing. No proxy gives it, and an empty one will do.
+    // Named by a module far below and compiled into nothing. No proxy gives it, and an empty one
+    // will do.
     const absent = "vbom.ml/util";
     mkdirSync(join(shop.scratch, "absent"));
     writeFileSync(join(shop.scratch, "absent/go.mod"), `module ${absent}\n`);
@@ -107,7 +110,10 @@ const externalDns: Recipe = {
 
 const certManagerMain = new URL("cert-manager/main.go", import.meta.url);
 
-/** Certificates for listeners: the controllers of the release behind a start of our own, the CRDs and the chart. */
+/**
+ * Certificates for listeners: the controllers of the release behind a start of our own, the CRDs
+ * and the chart.
+ */
 const certManager: Recipe = {
   name: "cert-manager",
   version: `${versions.certManager}-${digestOf(certManagerMain)}`,
@@ -171,7 +177,10 @@ const pause: Recipe = {
   },
 };
 
-/** Built with Go 1.26: with 1.27 it omits `tls` from its answer on HTTP/2 over TLS, and tests fail for that alone. */
+/**
+ * Built with Go 1.26: with 1.27 it omits `tls` from its answer on HTTP/2 over TLS, and tests fail
+ * for that alone.
+ */
 const echo: Recipe = {
   name: "echo-basic",
   version: versions.conformanceImages,
@@ -237,7 +246,10 @@ const conformance: Recipe = {
   },
 };
 
-/** Read from the manifests, so that a new version of the suite cannot ask for a name the bed does not have. */
+/**
+ * Read from the manifests, so that a new version of the suite cannot ask for a name the bed does
+ * not have.
+ */
 function echoReferences(dir: string): readonly string[] {
   const manifests = readdirSync(dir, { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".yaml"),

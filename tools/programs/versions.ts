@@ -1,4 +1,7 @@
-/** Everything the bed is built from. A changed version is built into a new cache folder beside the old one. */
+/**
+ * Everything the bed is built from. A changed version is built into a new cache folder beside the
+ * old one.
+ */
 export const versions = {
   kubernetes: "v1.36.3",
   etcd: "v3.6.5",

@@ -10,12 +10,15 @@ import type { Check } from "./schema/scalars.ts";
 import type { Schema } from "./schema/schema.ts";
 
 /**
- * Reads one object as an API server would on create: schema, defaults, unknown fields, list keys, CEL rules,
- * metadata. Every error at once; nothing in the input makes it throw.
+ * Reads one object as an API server would on create: schema, defaults, unknown fields, list keys,
+ * CEL rules, metadata. Every error at once; nothing in the input makes it throw.
  */
 
 export interface Admission {
-  /** Present when there are no errors: defaulted, unknown fields dropped, in the kind's canonical version. */
+  /**
+   * Present when there are no errors: defaulted, unknown fields dropped, in the kind's canonical
+   * version.
+   */
   readonly resource?: Resource;
   /** True for objects of kinds that Mergeway does not read. */
   readonly ignored?: true;
@@ -167,8 +170,9 @@ function withoutCommonFields(value: unknown, hasStatus: boolean): unknown {
 }
 
 /**
- * The API server drops the status of a new object before it validates. Here a valid one is kept, since in files it
- * may carry what was assigned earlier; an invalid one is dropped with a warning, never a reason to refuse.
+ * The API server drops the status of a new object before it validates. Here a valid one is kept,
+ * since in files it may carry what was assigned earlier; an invalid one is dropped with a warning,
+ * never a reason to refuse.
  */
 function compileStatus(status: Schema): Check {
   const check = compile({ type: "object", properties: { status } });

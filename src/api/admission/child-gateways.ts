@@ -1,9 +1,10 @@
 import type { Schema } from "./schema/schema.ts";
 
 /**
- * The two Gateway fields of the provisional GEP-1713 that no released CRD has: `infrastructure.attachTo` and
- * `infrastructure.allowedChildren`, and with the latter the right to have no listeners of one's own.
- * Laid over the released schema, so that without it admission is exactly the API server's.
+ * The two Gateway fields of the provisional GEP-1713 that no released CRD has:
+ * `infrastructure.attachTo` and `infrastructure.allowedChildren`, and with the latter the right to
+ * have no listeners of one's own. Laid over the released schema, so that without it admission is
+ * exactly the API server's.
  */
 export function withChildGateways(gateway: Schema): Schema {
   const spec = property(gateway, "spec");
@@ -37,7 +38,9 @@ export function withChildGateways(gateway: Schema): Schema {
   });
 }
 
-/** A LocalObjectReference as parametersRef has it; a namespace is tolerated for parents elsewhere. */
+/**
+ * A LocalObjectReference as parametersRef has it; a namespace is tolerated for parents elsewhere.
+ */
 function attachTo(infrastructure: Schema): Schema {
   const reference = property(infrastructure, "parametersRef");
   return {

@@ -6,7 +6,10 @@ import { isIpv4, isIpv6 } from "./schema/formats.ts";
 import { isConfigKey, isDnsLabel, isDnsSubdomain, isPortName, isQualifiedName } from "./schema/names.ts";
 import type { Pass } from "./schema/pass.ts";
 
-/** What the API server checks and fills in for its own kinds beyond a schema. Given and returning valid shapes. */
+/**
+ * What the API server checks and fills in for its own kinds beyond a schema. Given and returning
+ * valid shapes.
+ */
 export type Finish = (
   object: Readonly<Record<string, unknown>>,
   pass: Pass,
@@ -103,7 +106,10 @@ function checkTargetPort(port: unknown, pass: Pass, below: FieldPath): void {
   }
 }
 
-/** Unlike the API server this accepts loopback and link-local addresses: in files they are what one has. */
+/**
+ * Unlike the API server this accepts loopback and link-local addresses: in files they are what one
+ * has.
+ */
 export const finishEndpointSlice: Finish = (object, pass) => {
   const type = object["addressType"];
   const [right, wanted] =

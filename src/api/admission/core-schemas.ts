@@ -1,8 +1,8 @@
 import type { Schema } from "./schema/schema.ts";
 
 /**
- * The fields of Kubernetes' own kinds that Mergeway reads. Every object keeps its other fields as they are:
- * they are the API server's business, not an error.
+ * The fields of Kubernetes' own kinds that Mergeway reads. Every object keeps its other fields as
+ * they are: they are the API server's business, not an error.
  */
 
 const OPEN = { type: "object", "x-kubernetes-preserve-unknown-fields": true } as const;

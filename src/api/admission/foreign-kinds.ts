@@ -6,8 +6,9 @@ import { nearest, type Pass } from "./schema/pass.ts";
 const UNUSED = new Set(["XBackend", "XBackendTrafficPolicy", "XMesh", "XTelemetryPolicy"]);
 
 /**
- * What to say about an object of a kind that is not read: nothing when it plainly belongs to someone else,
- * an error when it was meant for a Gateway and would silently do nothing. True when the object may be ignored.
+ * What to say about an object of a kind that is not read: nothing when it plainly belongs to
+ * someone else, an error when it was meant for a Gateway and would silently do nothing. True when
+ * the object may be ignored.
  */
 export function isForeign(
   apiVersion: string,

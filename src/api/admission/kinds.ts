@@ -33,7 +33,10 @@ import {
 import { CONFIG_MAP, ENDPOINT_SLICE, NAMESPACE, SECRET, SERVICE } from "./core-schemas.ts";
 import type { KindDefinition, Schema } from "./schema/schema.ts";
 
-/** The channel of the Gateway API whose schemas apply; the experimental one has every field of the standard one. */
+/**
+ * The channel of the Gateway API whose schemas apply; the experimental one has every field of the
+ * standard one.
+ */
 export type Channel = "standard" | "experimental";
 
 const DEFINITIONS: Readonly<Record<Channel, readonly unknown[]>> = {

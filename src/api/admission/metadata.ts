@@ -43,7 +43,10 @@ export interface MetadataRules {
   readonly namespace: string | undefined;
 }
 
-/** Metadata as the API server checks it for every object. Book-keeping that Mergeway never reads is dropped. */
+/**
+ * Metadata as the API server checks it for every object. Book-keeping that Mergeway never reads is
+ * dropped.
+ */
 export function admitMetadata(
   value: unknown,
   rules: MetadataRules,

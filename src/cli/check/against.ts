@@ -1,4 +1,7 @@
-/** Which hostnames a change would gain, lose, or hand to another owner: (port, hostname) → owner, before and after. */
+/**
+ * Which hostnames a change would gain, lose, or hand to another owner: (port, hostname) → owner,
+ * before and after.
+ */
 import type { Key } from "../../api/key.ts";
 import type { PlanItem } from "../../plan/plan.ts";
 import type { Workspace } from "../workspace.ts";

@@ -23,7 +23,9 @@ export interface Finding {
   readonly remedy: string;
 }
 
-/** One thing that may be wrong. Rules know nothing of files: they name an object and a field of it. */
+/**
+ * One thing that may be wrong. Rules know nothing of files: they name an object and a field of it.
+ */
 export interface Rule {
   readonly id: string;
   readonly severity: Severity;

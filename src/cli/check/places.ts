@@ -19,7 +19,9 @@ export interface OwnedListener {
   readonly path: FieldPath;
 }
 
-/** Listeners of owners that their Gateway has taken; of others, the owner itself is what is wrong. */
+/**
+ * Listeners of owners that their Gateway has taken; of others, the owner itself is what is wrong.
+ */
 export function* attachedListeners(state: MergedState): Generator<OwnedListener> {
   for (const owner of ownersOf(state)) {
     if (!owner.attached) continue;

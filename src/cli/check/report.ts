@@ -67,7 +67,10 @@ function amount(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
-/** Values as https://docs.github.com/actions asks for: percent, CR, LF everywhere; colon and comma in properties. */
+/**
+ * Values as https://docs.github.com/actions asks for: percent, CR, LF everywhere; colon and comma
+ * in properties.
+ */
 function githubLine({ severity, file, line, column, rule, owner, message, remedy }: Finding): string {
   const command = severity === "info" ? "notice" : severity;
   const properties = [

@@ -116,10 +116,16 @@ async function firstBatch(
   return read;
 }
 
-/** What the API server says of a missing right: `x.group is forbidden: User "u" cannot list resource "x" in API group "group" …`. */
+/**
+ * What the API server says of a missing right: `x.group is forbidden: User "u" cannot list resource
+ * "x" in API group "group" …`.
+ */
 const FORBIDDEN = /403 (\S+) is forbidden: (User .*)$/s;
 
-/** Undefined for trouble that passes: a source tries again, and its first batch waits until that has worked. */
+/**
+ * Undefined for trouble that passes: a source tries again, and its first batch waits until that has
+ * worked.
+ */
 function asComplaint(text: string, server: URL): DocumentError | undefined {
   const place = { file: server.host, line: 1, column: 1 };
   const [, resource, right] = FORBIDDEN.exec(text) ?? [];

@@ -1,4 +1,7 @@
-/** Tiny HTTP servers behind the EndpointSlices of the example: each answers with who it is and what it was asked. */
+/**
+ * Tiny HTTP servers behind the EndpointSlices of the example: each answers with who it is and what
+ * it was asked.
+ */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { EndpointSlice } from "../../api/core.ts";

@@ -1,4 +1,7 @@
-/** A curl line for every hostname that would answer: asked of `explain` first, so that no line is printed that gets no answer. */
+/**
+ * A curl line for every hostname that would answer: asked of `explain` first, so that no line is
+ * printed that gets no answer.
+ */
 import { explainRequest } from "../../matching/explain/explain.ts";
 import type { RoutingTable } from "../../matching/routing-table.ts";
 import type { HostItem, ListenerItem } from "../../plan/plan.ts";

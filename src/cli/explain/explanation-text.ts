@@ -27,7 +27,10 @@ export function explanationText(url: string, explanation: FullExplanation, termi
   ]);
 }
 
-/** Whoever has another hostname altogether was never near; on a shared Gateway there are thousands of them. */
+/**
+ * Whoever has another hostname altogether was never near; on a shared Gateway there are thousands
+ * of them.
+ */
 function byRelevance(eliminated: readonly EliminatedCandidate[]): EliminatedCandidate[] {
   const isFar = ({ rule }: EliminatedCandidate): number => (rule === "hostname" || rule === "port" ? 1 : 0);
   return eliminated.toSorted((a, b) => isFar(a) - isFar(b));

@@ -1,4 +1,7 @@
-/** Tells of Gateways whose data plane has not taken what it was given for too long: of an Envoy that hangs, nothing else would. */
+/**
+ * Tells of Gateways whose data plane has not taken what it was given for too long: of an Envoy that
+ * hangs, nothing else would.
+ */
 import type { DataPlane } from "../../dataplanes/dataplane.ts";
 import { LAG_LIMITS } from "../../dataplanes/remote/publisher/confirmations.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The flow of the standalone mode: source → engine → data plane, and the data plane's reports back into the engine. Everything that shows or
- * writes the state follows `onStep`.
+ * The flow of the standalone mode: source → engine → data plane, and the data plane's reports back
+ * into the engine. Everything that shows or writes the state follows `onStep`.
  */
 
 import type { Key } from "../../api/key.ts";
@@ -46,7 +46,10 @@ export class LiveGateway {
   #isSettled = false;
   #state: MergedState | undefined;
 
-  /** `earlier` is the status that an object had when the process last ran, if anybody kept it; `refusedEndpoint` is the engine's setting. */
+  /**
+   * `earlier` is the status that an object had when the process last ran, if anybody kept it;
+   * `refusedEndpoint` is the engine's setting.
+   */
   constructor(
     dataPlane: DataPlane,
     infrastructureOf: (gateway: Key) => InfrastructureFact,

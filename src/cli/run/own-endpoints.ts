@@ -2,8 +2,9 @@ import { networkInterfaces } from "node:os";
 import { canonicalAddress, specialAddress } from "../../kubernetes/special-addresses.ts";
 
 /**
- * What a folder's backends may not be: the admin server of the process that serves it, which would publish everything it knows. All
- * else on this machine is what one has behind a gateway on a laptop.
+ * What a folder's backends may not be: the admin server of the process that serves it, which would
+ * publish everything it knows. All else on this machine is what one has behind a gateway on a
+ * laptop.
  */
 export class OwnEndpoints {
   readonly #addresses: ReadonlySet<string>;

@@ -1,4 +1,7 @@
-/** Statuses as files, one per object: `<kind>/<namespace>/<name>.yaml`. Replaced as a whole, and only when something changed. */
+/**
+ * Statuses as files, one per object: `<kind>/<namespace>/<name>.yaml`. Replaced as a whole, and
+ * only when something changed.
+ */
 import { readFileSync } from "node:fs";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -42,7 +45,8 @@ export class StatusFiles {
   }
 
   async #flush(): Promise<void> {
-    // Many steps may follow each other at once: what a moment later is different is not worth writing.
+    // Many steps may follow each other at once: what a moment later is different is not worth
+    // writing.
     await new Promise((resolve) => setImmediate(resolve));
     for (const [key, { resource, verdict }] of this.#dirty) {
       this.#dirty.delete(key);
@@ -81,7 +85,10 @@ export class StatusFiles {
     await rm(this.#fileOf(key), { force: true });
   }
 
-  /** What an earlier run has written: times of conditions, and ports that were assigned, go on from there. */
+  /**
+   * What an earlier run has written: times of conditions, and ports that were assigned, go on from
+   * there.
+   */
   earlier(key: Key): Status | undefined {
     try {
       const object = parse(readFileSync(this.#fileOf(key), "utf8")) as { readonly status?: Status } | null;

@@ -1,4 +1,7 @@
-/** The tunnel data plane of the standalone mode: the embedded one on loopback, tunnels that are managed, connectors beside us. */
+/**
+ * The tunnel data plane of the standalone mode: the embedded one on loopback, tunnels that are
+ * managed, connectors beside us.
+ */
 import { type Key, keyFor, partsOf } from "../../api/key.ts";
 import { createEmbeddedDataPlane } from "../../dataplanes/embedded/embedded-data-plane.ts";
 import { CloudflareApi } from "../../dataplanes/tunnel/cloudflare/cloudflare-api.ts";

@@ -1,6 +1,7 @@
 /**
- * What a cluster says of how its Gateways are programmed, where that is not what goes without saying. It cannot be computed from manifests: only the controller hears of the data
- * plane, and it tells in the status.
+ * What a cluster says of how its Gateways are programmed, where that is not what goes without
+ * saying. It cannot be computed from manifests: only the controller hears of the data plane, and it
+ * tells in the status.
  */
 import type { Condition } from "../../api/metadata.ts";
 import { PROGRAMMED } from "../../engine/verdicts/owner-verdicts.ts";

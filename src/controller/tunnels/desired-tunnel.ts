@@ -1,6 +1,7 @@
 /**
- * Which tunnel a Gateway asks for, read off its parameters and the Secrets that these refer to. Secrets are those of the parameters' own namespace: a Gateway's own
- * parameters reach nothing but its own namespace, those of the class what the platform team has put beside them.
+ * Which tunnel a Gateway asks for, read off its parameters and the Secrets that these refer to.
+ * Secrets are those of the parameters' own namespace: a Gateway's own parameters reach nothing but
+ * its own namespace, those of the class what the platform team has put beside them.
  */
 import { createHash } from "node:crypto";
 import type { Secret } from "../../api/core.ts";

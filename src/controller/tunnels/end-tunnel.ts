@@ -24,7 +24,10 @@ const LOOK_MS = 1_000;
 /** Longer than pods may take to end by themselves. */
 const LOOKS = 90;
 
-/** Pods first, because a tunnel in use cannot be deleted; then the tunnel; then the Gateway may go. What was in the way, if anything was. */
+/**
+ * Pods first, because a tunnel in use cannot be deleted; then the tunnel; then the Gateway may go.
+ * What was in the way, if anything was.
+ */
 export async function endTunnel({
   gateway,
   cluster,

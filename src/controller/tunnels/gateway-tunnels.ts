@@ -1,6 +1,8 @@
 /**
- * The tunnels of Gateways that are served through one. Every replica knows which Gateways these are; the leader alone makes, configures and deletes, one writer at a time for
- * each account and token. What becomes of a tunnel is a fact about its Gateway's infrastructure, and reaches statuses as such.
+ * The tunnels of Gateways that are served through one. Every replica knows which Gateways these
+ * are; the leader alone makes, configures and deletes, one writer at a time for each account and
+ * token. What becomes of a tunnel is a fact about its Gateway's infrastructure, and reaches
+ * statuses as such.
  */
 import type { Gateway } from "../../api/gateway.ts";
 import { type Key, partsOf } from "../../api/key.ts";
@@ -32,7 +34,10 @@ import { addressInStatus, tunnelStatus } from "./tunnel-status.ts";
 
 export interface GatewayTunnelsOptions {
   readonly controllerName: string;
-  /** False where no Gateway can choose a tunnel: then it is only said why those that had one cannot go. */
+  /**
+   * False where no Gateway can choose a tunnel: then it is only said why those that had one cannot
+   * go.
+   */
   readonly isEnabled: boolean;
   readonly find: (key: Key) => Resource | undefined;
   readonly cluster: TunnelCluster;
@@ -142,7 +147,10 @@ export class GatewayTunnels implements TunnelledGateways {
     setImmediate(() => this.#refresh());
   }
 
-  /** Whatever asks is answered by what is known now, not by what was known when the last change came. */
+  /**
+   * Whatever asks is answered by what is known now, not by what was known when the last change
+   * came.
+   */
   #refresh(): void {
     if (!this.#stale) return;
     this.#stale = false;

@@ -1,4 +1,7 @@
-/** What tunnels need written in the cluster: the token for the pods, a finalizer on the Gateway, and the end of pods whose tunnel is to be deleted. */
+/**
+ * What tunnels need written in the cluster: the token for the pods, a finalizer on the Gateway, and
+ * the end of pods whose tunnel is to be deleted.
+ */
 import type { Gateway } from "../../api/gateway.ts";
 import { ApiFailure } from "../../dataplanes/tunnel/cloudflare/api-failure.ts";
 import type { Credential } from "../../dataplanes/tunnel/cloudflare/credential.ts";

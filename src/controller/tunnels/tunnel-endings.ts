@@ -1,6 +1,8 @@
 /**
- * Gateways that are being deleted and wait for their tunnels to be gone. What cannot be deleted is tried again with waits that grow, at once when the credentials are others, and is
- * said on the Gateway and in an Event for as long as it lasts. Where there are no credentials at all the tunnel is left behind: a namespace must not stay for ever.
+ * Gateways that are being deleted and wait for their tunnels to be gone. What cannot be deleted is
+ * tried again with waits that grow, at once when the credentials are others, and is said on the
+ * Gateway and in an Event for as long as it lasts. Where there are no credentials at all the tunnel
+ * is left behind: a namespace must not stay for ever.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Gateway } from "../../api/gateway.ts";
@@ -97,7 +99,8 @@ export class TunnelEndings {
     for (let attempt = 1; !leading.aborted && this.#endings.get(key) === ending; attempt++) {
       ending.wake = new AbortController();
       const problem = await this.#try(key, gateway, ending, known);
-      // The Gateway is about to go, or somebody else's finalizer keeps it: without pods in either case.
+      // The Gateway is about to go, or somebody else's finalizer keeps it: without pods in either
+      // case.
       if (problem === undefined) return;
       ending.message = `the tunnel is not deleted yet: ${problem}. ${GIVE_UP}`;
       onStuck(gateway, "TunnelNotDeleted", ending.message);
@@ -109,7 +112,10 @@ export class TunnelEndings {
     if (this.#endings.get(key) === ending) this.#endings.delete(key);
   }
 
-  /** Credentials that are gone, with the namespace say, may still be known from when the tunnel was made. */
+  /**
+   * Credentials that are gone, with the namespace say, may still be known from when the tunnel was
+   * made.
+   */
   #try(
     key: Key,
     gateway: Gateway,

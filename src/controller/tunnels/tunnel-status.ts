@@ -10,8 +10,8 @@ export interface KnownTunnel {
 }
 
 /**
- * What a Gateway's owner reads of its tunnel. An address that is in the status stays there until another is known: a controller that has just begun to lead must not
- * take records away.
+ * What a Gateway's owner reads of its tunnel. An address that is in the status stays there until
+ * another is known: a controller that has just begun to lead must not take records away.
  */
 export function tunnelStatus(
   gateway: Gateway,

@@ -1,9 +1,11 @@
 /**
- * What becomes of ports, listeners and certificates. Every upsert is answered by a report, and so is every later change.
+ * What becomes of ports, listeners and certificates. Every upsert is answered by a report, and so
+ * is every later change.
  *
  * - A port is programmed when it is open, rejected while it cannot be opened.
  * - A certificate is programmed when its chain and key can be read and belong together.
- * - A listener shares its port's fate; one that terminates TLS also needs at least one programmed certificate.
+ * - A listener shares its port's fate; one that terminates TLS also needs at least one programmed
+ *   certificate.
  */
 
 import type { RoutingTable } from "../../matching/routing-table.ts";

@@ -1,4 +1,7 @@
-/** Envoy's access log: one line of JSON per request, written so that the route's name says which listener, host and rule it was. */
+/**
+ * Envoy's access log: one line of JSON per request, written so that the route's name says which
+ * listener, host and rule it was.
+ */
 
 import type { PortItem } from "../../plan/plan.ts";
 import type { RuleOrigin } from "../../plan/rule.ts";

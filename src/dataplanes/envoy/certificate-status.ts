@@ -10,7 +10,9 @@ export interface Checked {
   readonly problem: string | undefined;
 }
 
-/** Which certificates can be shown: those that were checked and found good, and not refused since. */
+/**
+ * Which certificates can be shown: those that were checked and found good, and not refused since.
+ */
 export class CertificateStatus {
   readonly #model: Model;
   readonly #checked: Map<ItemId, Checked> = new Map();

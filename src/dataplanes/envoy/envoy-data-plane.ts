@@ -1,6 +1,6 @@
 /**
- * Envoy as a data plane: the plan becomes resources, Envoys ask for them, and their answers become reports. Every Gateway has resources and
- * Envoys of its own.
+ * Envoy as a data plane: the plan becomes resources, Envoys ask for them, and their answers become
+ * reports. Every Gateway has resources and Envoys of its own.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -32,13 +32,18 @@ export interface EnvoyOptions {
   readonly limits?: Partial<StreamLimits>;
   /** How long a cluster outlives its last route. */
   readonly lingerMs?: number;
-  /** Envoys that this process starts itself, one for each Gateway. Absent: they come from elsewhere. */
+  /**
+   * Envoys that this process starts itself, one for each Gateway. Absent: they come from elsewhere.
+   */
   readonly supervise?: SuperviseOptions;
   /** Where Envoys from elsewhere connect, and which Gateway each is for. */
   readonly serve?: {
     readonly listen: ListenOptions;
     readonly gatewayOf: (node: EnvoyNode, session: ServerHttp2Session | undefined) => string | undefined;
-    /** Until then no Envoy is answered: there is no plan yet, and an empty one would be taken for the truth. */
+    /**
+     * Until then no Envoy is answered: there is no plan yet, and an empty one would be taken for
+     * the truth.
+     */
     readonly after?: Promise<unknown>;
     /** Their ports are opened on this host, where it can be seen. */
     readonly isLocal?: boolean;
@@ -55,7 +60,10 @@ export interface EnvoyOptions {
 }
 
 export interface TracingOptions {
-  /** `host:port` of a collector that speaks OTLP over gRPC. Envoys from elsewhere have it in their bootstrap. */
+  /**
+   * `host:port` of a collector that speaks OTLP over gRPC. Envoys from elsewhere have it in their
+   * bootstrap.
+   */
   readonly endpoint: string;
   /** How many requests are traced, in percent. */
   readonly sampling: number;
@@ -100,7 +108,8 @@ export class EnvoyDataPlane implements DataPlane {
     }[] = [];
     if (options.supervise !== undefined) {
       this.#directory = mkdtempSync(join(tmpdir(), "mergeway-envoy-"));
-      // The socket lies in a folder that only this user may enter; the name of the process says which Gateway it is for.
+      // The socket lies in a folder that only this user may enter; the name of the process says
+      // which Gateway it is for.
       const server = this.#server(({ cluster }) => (this.#processes.has(cluster) ? cluster : undefined));
       servers.push({ server, listen: { path: join(this.#directory, "ads") } });
     }
@@ -315,7 +324,10 @@ export class EnvoyDataPlane implements DataPlane {
 const PROBES = 100;
 const PROBE_MS = 20;
 
-/** Returns when somebody accepts connections, or after a while; the port's fate is Envoy's word in any case. */
+/**
+ * Returns when somebody accepts connections, or after a while; the port's fate is Envoy's word in
+ * any case.
+ */
 async function isOpen({ address, port }: { readonly address: string; readonly port: number }): Promise<void> {
   const host = address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;
   for (let probe = 0; probe < PROBES; probe++) {

@@ -1,6 +1,7 @@
 /**
- * Conformance features (names of the Gateway API suite, v1.7.0) in which the data plane has a part, and which Envoy serves as it is configured
- * here. Not served: session persistence (ignored) and external authorization (such requests get 500); neither is a feature there.
+ * Conformance features (names of the Gateway API suite, v1.7.0) in which the data plane has a part,
+ * and which Envoy serves as it is configured here. Not served: session persistence (ignored) and
+ * external authorization (such requests get 500); neither is a feature there.
  */
 export const envoyFeatures: ReadonlySet<string> = new Set([
   "BackendTLSPolicy",

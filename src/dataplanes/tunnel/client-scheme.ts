@@ -1,10 +1,14 @@
 /**
- * Rules, as they must read where every request arrives in cleartext on one loopback port. The edge says in X-Forwarded-Proto how the visitor came and
- * lets no visitor say it instead; that is the only difference between http and https that is left.
+ * Rules, as they must read where every request arrives in cleartext on one loopback port. The edge
+ * says in X-Forwarded-Proto how the visitor came and lets no visitor say it instead; that is the
+ * only difference between http and https that is left.
  *
- * - A redirect that names no scheme keeps the visitor's: it stands once for http and once for https.
- * - A redirect of an HTTP listener to https on the same host concerns visitors over http alone; otherwise it would redirect to itself for ever.
- * - Rules of an HTTP listener beside an HTTPS one of the same owner and hostname concern visitors over http alone, and come first for them.
+ * - A redirect that names no scheme keeps the visitor's: it stands once for http and once for
+ *   https.
+ * - A redirect of an HTTP listener to https on the same host concerns visitors over http alone;
+ *   otherwise it would redirect to itself for ever.
+ * - Rules of an HTTP listener beside an HTTPS one of the same owner and hostname concern visitors
+ *   over http alone, and come first for them.
  */
 import type { ListenerProtocol } from "../../plan/plan.ts";
 import type { RedirectAction, Rule } from "../../plan/rule.ts";

@@ -1,6 +1,7 @@
 /**
- * What a tunnel leaves of the features of the data plane behind it (names of the Gateway API suite). TLS ends at Cloudflare's edge and requests
- * arrive by Host alone: there are no streams, no server names, no client certificates, no ports and no connections of clients.
+ * What a tunnel leaves of the features of the data plane behind it (names of the Gateway API
+ * suite). TLS ends at Cloudflare's edge and requests arrive by Host alone: there are no streams, no
+ * server names, no client certificates, no ports and no connections of clients.
  */
 const LOST: readonly RegExp[] = [
   /^(TLS|TCP|UDP)Route/,

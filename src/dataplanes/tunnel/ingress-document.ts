@@ -1,13 +1,17 @@
 /**
- * An ingress document for a tunnel that runs without our proxy: cloudflared itself chooses the service, by its own rules.
+ * An ingress document for a tunnel that runs without our proxy: cloudflared itself chooses the
+ * service, by its own rules.
  *
- * Its rules are tried from the top and the first that matches serves; a hostname is exact or `*.suffix` over any number of labels; there is no
- * fallthrough from one hostname to a wider one. A plan says more, so for each hostname pattern that a listener or a route names,
- * most specific first, the document has
- *   - the rules of the listener that the pattern belongs to (isolation), from the most specific route hostname to the widest,
+ * Its rules are tried from the top and the first that matches serves; a hostname is exact or
+ * `*.suffix` over any number of labels; there is no fallthrough from one hostname to a wider one. A
+ * plan says more, so for each hostname pattern that a listener or a route names, most specific
+ * first, the document has
+ *   - the rules of the listener that the pattern belongs to (isolation), from the most specific
+ *     route hostname to the widest,
  *   - and then 404, so that no wider pattern of another tenant takes what this one leaves open.
- * The last rule is for everything else. What cloudflared cannot do (it sees Host and path, and sends a request unchanged to one service) is
- * refused rule by rule with the reason; nothing is served differently in silence.
+ * The last rule is for everything else. What cloudflared cannot do (it sees Host and path, and
+ * sends a request unchanged to one service) is refused rule by rule with the reason; nothing is
+ * served differently in silence.
  */
 import type { BackendItem } from "../../plan/backend.ts";
 import { compareSpecificity, coversPattern } from "../../plan/hostname.ts";
@@ -120,7 +124,10 @@ function heldListeners({ listeners, validated, hosts }: Sorted, refusals: Refusa
   return held;
 }
 
-/** Routes that are at both listeners are served, and redirects to https are the edge's business; the rest cannot be told apart. */
+/**
+ * Routes that are at both listeners are served, and redirects to https are the edge's business; the
+ * rest cannot be told apart.
+ */
 function refuseTwin(
   twin: ListenerItem,
   primary: ListenerItem,

@@ -1,7 +1,8 @@
 /**
- * The plan of a Gateway, rewritten for a data plane that listens on one loopback port: every HTTP and HTTPS listener that holds its hostname
- * (name-holders.ts) becomes a cleartext listener of that port, so hostnames isolate tenants as before; ports and TLS of the listeners go away.
- * Everything else passes through. A delta costs what it touches.
+ * The plan of a Gateway, rewritten for a data plane that listens on one loopback port: every HTTP
+ * and HTTPS listener that holds its hostname (name-holders.ts) becomes a cleartext listener of that
+ * port, so hostnames isolate tenants as before; ports and TLS of the listeners go away. Everything
+ * else passes through. A delta costs what it touches.
  */
 import type { HostItem, ItemId, ListenerItem, PlanDelta, PlanItem, PortItem } from "../../plan/plan.ts";
 import { primaryRules, twinRules } from "./client-scheme.ts";

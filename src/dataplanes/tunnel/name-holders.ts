@@ -1,8 +1,9 @@
 /**
  * Who has a hostname when there are no ports to tell listeners apart.
  *
- * The engine accepts `HTTP :80 a.example` and `HTTPS :443 a.example`, also of different owners: on real ports they never meet. Behind a tunnel a
- * request has a Host and nothing else, so of all listeners of a Gateway with one hostname
+ * The engine accepts `HTTP :80 a.example` and `HTTPS :443 a.example`, also of different owners: on
+ * real ports they never meet. Behind a tunnel a request has a Host and nothing else, so of all
+ * listeners of a Gateway with one hostname
  *
  *   1. the first in the Gateway's order of precedence holds it, and with it its owner;
  *   2. of that owner one listener of the other scheme is its twin and is served as well: visitors who came over http meet the routes of the HTTP

@@ -1,4 +1,7 @@
-/** The certificate that a connector is shown where it speaks HTTP/2 to us. Made at every start, trusted by nobody, never on disk. */
+/**
+ * The certificate that a connector is shown where it speaks HTTP/2 to us. Made at every start,
+ * trusted by nobody, never on disk.
+ */
 import "reflect-metadata";
 import { webcrypto } from "node:crypto";
 import { SubjectAlternativeNameExtension, X509CertificateGenerator } from "@peculiar/x509";

@@ -1,4 +1,7 @@
-/** Loopback ports of Gateways: two each, the lowest free pair, so a Gateway that is alone has the same ones after every start. */
+/**
+ * Loopback ports of Gateways: two each, the lowest free pair, so a Gateway that is alone has the
+ * same ones after every start.
+ */
 export interface PortPair {
   readonly cleartext: number;
   readonly tls: number;

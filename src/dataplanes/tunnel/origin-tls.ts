@@ -1,6 +1,7 @@
 /**
- * TLS in front of a cleartext port of this machine, for connectors: cloudflared speaks HTTP/2, and so gRPC, only where there is TLS. What is
- * inside goes on byte by byte; the port behind tells HTTP/2 from HTTP/1.1 by its first bytes.
+ * TLS in front of a cleartext port of this machine, for connectors: cloudflared speaks HTTP/2, and
+ * so gRPC, only where there is TLS. What is inside goes on byte by byte; the port behind tells
+ * HTTP/2 from HTTP/1.1 by its first bytes.
  */
 import { connect, type Socket } from "node:net";
 import { createServer, type Server } from "node:tls";

@@ -1,6 +1,6 @@
 /**
- * Paths as cloudflared matches them: an unanchored regular expression (Go's RE2) over the decoded path of the request. A path of a route is therefore
- * anchored at both ends, and its text escaped.
+ * Paths as cloudflared matches them: an unanchored regular expression (Go's RE2) over the decoded
+ * path of the request. A path of a route is therefore anchored at both ends, and its text escaped.
  */
 import type { PathMatch } from "../../plan/rule.ts";
 
@@ -11,7 +11,8 @@ export function pathExpression(match: PathMatch | undefined): PathExpression {
   if (match === undefined) return { pattern: undefined };
   const { type, value } = match;
   if (type === "regex") return { pattern: `^(?:${value})$` };
-  // What is escaped in a route's path stays escaped; cloudflared compares the decoded path and cannot tell %2F from a slash.
+  // What is escaped in a route's path stays escaped; cloudflared compares the decoded path and
+  // cannot tell %2F from a slash.
   if (value.includes("%"))
     return { problem: "a path with an escaped character: cloudflared compares decoded paths" };
   if (type === "exact") return { pattern: `^${quoted(value)}$` };

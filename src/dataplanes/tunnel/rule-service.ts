@@ -1,4 +1,6 @@
-/** The one service of an ingress rule that stands for a rule of a route, or why there can be none. */
+/**
+ * The one service of an ingress rule that stands for a rule of a route, or why there can be none.
+ */
 import type { BackendItem } from "../../plan/backend.ts";
 import type { ItemId } from "../../plan/plan.ts";
 import type { Filters, ForwardAction, RequestMatch, Rule } from "../../plan/rule.ts";

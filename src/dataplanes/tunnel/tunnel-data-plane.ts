@@ -1,9 +1,11 @@
 /**
- * Serves Gateways through Cloudflare Tunnel: a connector brings the requests of the edge to one loopback port per Gateway, and another data plane, which
- * is handed in and knows nothing of tunnels, routes them there (inner-plan.ts). So every feature of a route works behind the tunnel as it
- * does without one. Nothing but Host decides whose routes a request meets.
+ * Serves Gateways through Cloudflare Tunnel: a connector brings the requests of the edge to one
+ * loopback port per Gateway, and another data plane, which is handed in and knows nothing of
+ * tunnels, routes them there (inner-plan.ts). So every feature of a route works behind the tunnel
+ * as it does without one. Nothing but Host decides whose routes a request meets.
  *
- * A listener is programmed when the inner data plane serves it and a connector is connected. While none is, it is pending.
+ * A listener is programmed when the inner data plane serves it and a connector is connected. While
+ * none is, it is pending.
  */
 import type { ItemReport } from "../../plan/item-report.ts";
 import type { ItemId, PlanDelta } from "../../plan/plan.ts";
@@ -108,7 +110,10 @@ export class TunnelDataPlane implements DataPlane {
     }
   }
 
-  /** Tells the link where each Gateway's requests go: to another port as soon as one of its routes is gRPC. */
+  /**
+   * Tells the link where each Gateway's requests go: to another port as soon as one of its routes
+   * is gRPC.
+   */
   #lead(delta: PlanDelta): void {
     const changed = new Set(this.#grpc.apply(delta));
     for (const id of delta.removes) {

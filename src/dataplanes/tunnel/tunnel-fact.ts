@@ -17,7 +17,10 @@ const NEEDS_HELP: ReadonlySet<string> = new Set([
   "NameTaken",
 ]);
 
-/** The address stays while connectors come and go: records of it must not flap. A problem counts when nothing is connected. */
+/**
+ * The address stays while connectors come and go: records of it must not flap. A problem counts
+ * when nothing is connected.
+ */
 export function tunnelFact(state: TunnelState | undefined): TunnelFact {
   const addresses = state?.address === undefined ? [] : [{ type: "Hostname", value: state.address } as const];
   if (state?.problem === undefined || state.connections > 0) return { addresses };

@@ -1,6 +1,6 @@
 /**
- * Ids of plan items: stable across edits, readable in a log, and each of one Gateway for ever: what moves to another Gateway must be taken away from whoever
- * served it before.
+ * Ids of plan items: stable across edits, readable in a log, and each of one Gateway for ever: what
+ * moves to another Gateway must be taken away from whoever served it before.
  */
 import { type Key, partsOf } from "../../api/key.ts";
 import type { BackendTarget } from "../references/backends.ts";

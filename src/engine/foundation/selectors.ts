@@ -19,7 +19,10 @@ export function selects(selector: LabelSelector, labels: Labels): boolean {
   });
 }
 
-/** `labelsOf` is asked only when a selector needs them, so that others do not depend on the namespace. */
+/**
+ * `labelsOf` is asked only when a selector needs them, so that others do not depend on the
+ * namespace.
+ */
 export function allowsNamespace(
   selection: NamespaceSelection,
   home: string,

@@ -1,32 +1,52 @@
 import type { DataPlaneName } from "../../api/gateway-parameters.ts";
 import type { PrivateKey } from "../../plan/certificate.ts";
 
-/** What the engine is told once, when it is made. Everything else reaches it as a resource or a fact. */
+/**
+ * What the engine is told once, when it is made. Everything else reaches it as a resource or a
+ * fact.
+ */
 export interface EngineSettings {
   readonly controllerName: string;
-  /** Serve Gateways whose GatewayClass is not there at all: right for a folder of YAML, wrong for a cluster. */
+  /**
+   * Serve Gateways whose GatewayClass is not there at all: right for a folder of YAML, wrong for a
+   * cluster.
+   */
   readonly adoptUnknownClasses: boolean;
   /** Count every accepted item as programmed: for computing a status without a data plane. */
   readonly assumeProgrammed: boolean;
   /**
-   * Names of what the data plane serves, in the words of the conformance suite. Rules of routes are compiled once, for every Gateway, by these:
-   * what data planes differ in is what their listeners can be.
+   * Names of what the data plane serves, in the words of the conformance suite. Rules of routes are
+   * compiled once, for every Gateway, by these: what data planes differ in is what their listeners
+   * can be.
    */
   readonly features: ReadonlySet<string>;
-  /** Where Gateways choose their data plane by GatewayParameters: what each one serves. Without it, the choice is nobody's to make. */
+  /**
+   * Where Gateways choose their data plane by GatewayParameters: what each one serves. Without it,
+   * the choice is nobody's to make.
+   */
   readonly dataPlanes?: Readonly<Partial<Record<DataPlaneName, ReadonlySet<string>>>>;
-  /** Ports that data planes keep for themselves, on the same addresses as their listeners: no listener may have one. */
+  /**
+   * Ports that data planes keep for themselves, on the same addresses as their listeners: no
+   * listener may have one.
+   */
   readonly reservedPorts?: { readonly from: number; readonly to: number };
   /** Where an XListenerSet entry without a port gets one from. */
   readonly portRange: { readonly from: number; readonly to: number };
-  /** Listeners beyond this number, in order of precedence, are refused with TooManyListeners; 0 means no limit. */
+  /**
+   * Listeners beyond this number, in order of precedence, are refused with TooManyListeners; 0
+   * means no limit.
+   */
   readonly maxListenersPerGateway: number;
   /**
-   * Why no backend may have an endpoint there, as the end of a sentence; undefined: it may. The port is unknown where a slice names none. Must be a
-   * pure function of its arguments from the first resource on.
+   * Why no backend may have an endpoint there, as the end of a sentence; undefined: it may. The
+   * port is unknown where a slice names none. Must be a pure function of its arguments from the
+   * first resource on.
    */
   readonly refusedEndpoint?: (address: string, port: number | undefined) => string | undefined;
-  /** X.509 is the host's business: the engine itself reads no certificates. Both must be pure functions of their arguments. */
+  /**
+   * X.509 is the host's business: the engine itself reads no certificates. Both must be pure
+   * functions of their arguments.
+   */
   readonly readKeyPair: (certificate: string, key: string) => KeyPair | { readonly problem: string };
   readonly readAuthorities: (bundle: string) => { readonly pem: string } | { readonly problem: string };
 }

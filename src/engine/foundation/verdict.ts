@@ -1,6 +1,9 @@
 import type { Condition } from "../../api/metadata.ts";
 
-/** Why something is not as its author wanted: a reason of the API and a message in the author's own terms. */
+/**
+ * Why something is not as its author wanted: a reason of the API and a message in the author's own
+ * terms.
+ */
 export interface Failure {
   readonly reason: string;
   readonly message: string;

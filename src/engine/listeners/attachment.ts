@@ -1,9 +1,9 @@
 /**
- * The handshake between an owner and its Gateway.
- *   root    always attached to itself
- *   set     spec.allowedListeners of the Gateway selects the set's namespace, None by default (seed 000, "Gateway & ListenerSet Handshake")
- *   child   the parent declares allowedChildren, has the same gatewayClassName and is no child itself; the child sets no other
- *           infrastructure and no addresses (seed 001, "Validation")
+ * The handshake between an owner and its Gateway. root always attached to itself set
+ * spec.allowedListeners of the Gateway selects the set's namespace, None by default (seed 000,
+ * "Gateway & ListenerSet Handshake") child the parent declares allowedChildren, has the same
+ * gatewayClassName and is no child itself; the child sets no other infrastructure and no addresses
+ * (seed 001, "Validation")
  */
 import type { Gateway } from "../../api/gateway.ts";
 import type { DataPlaneName } from "../../api/gateway-parameters.ts";
@@ -28,7 +28,9 @@ export interface Attachment {
   readonly orphan?: true;
 }
 
-/** Owners that are none of our business (their Gateway is of another controller) have no attachment. */
+/**
+ * Owners that are none of our business (their Gateway is of another controller) have no attachment.
+ */
 export function deriveAttachments(
   graph: Graph,
   inputs: Inputs,
@@ -58,7 +60,10 @@ export function deriveAttachments(
     return state.problem === undefined ? attached(owner, state) : { owner, problem: state.problem };
   }
 
-  /** A child Gateway with a broken reference is still a Gateway of our class; a set with one belongs to nobody. */
+  /**
+   * A child Gateway with a broken reference is still a Gateway of our class; a set with one belongs
+   * to nobody.
+   */
   function refuseForeignParent(owner: Owner, lookup: Lookup): Attachment | undefined {
     if (owner.role === "child" && lookup.get(states, owner.key) === undefined) return undefined;
     const message = "the parent reference does not name a Gateway of group gateway.networking.k8s.io";

@@ -1,4 +1,7 @@
-/** What a Gateway itself refers to: the client certificate that it shows to backends (spec.tls.backend). */
+/**
+ * What a Gateway itself refers to: the client certificate that it shows to backends
+ * (spec.tls.backend).
+ */
 
 import type { Key } from "../../api/key.ts";
 import { GATEWAY_GROUP } from "../../api/resource.ts";
@@ -13,7 +16,9 @@ import type { Grants } from "../references/grants.ts";
 import type { GatewayState } from "./gateways.ts";
 
 export interface GatewayReferences {
-  /** Whether the Gateway has a data plane of its own: a root that nothing keeps from being served. */
+  /**
+   * Whether the Gateway has a data plane of its own: a root that nothing keeps from being served.
+   */
   readonly served: boolean;
   readonly clientCertificate?: Key;
   readonly unresolved?: Failure;

@@ -1,8 +1,9 @@
 /**
- * Which Gateways are ours, and whether each can be served at all, before any of its listeners is looked at.
- * A Gateway is ours when its GatewayClass names our controller. What makes a whole Gateway unservable (and with it everything attached: seed 000,
- * "ParentNotAccepted") is an address of a type we cannot give or parameters we cannot use; its own listeners never are: a platform team's
- * broken listener must not take down a tenant's.
+ * Which Gateways are ours, and whether each can be served at all, before any of its listeners is
+ * looked at. A Gateway is ours when its GatewayClass names our controller. What makes a whole
+ * Gateway unservable (and with it everything attached: seed 000, "ParentNotAccepted") is an address
+ * of a type we cannot give or parameters we cannot use; its own listeners never are: a platform
+ * team's broken listener must not take down a tenant's.
  */
 import { effectiveParameters } from "../../api/effective-parameters.ts";
 import type { Gateway, GatewayClass, NamespaceSelection } from "../../api/gateway.ts";

@@ -1,6 +1,7 @@
 /**
- * One listener on its own: everything that can be said of it without looking at its neighbours.
- * The key of a listener is `owner#section`, so equal names in different owners never meet (seed 000, "Listener Validation").
+ * One listener on its own: everything that can be said of it without looking at its neighbours. The
+ * key of a listener is `owner#section`, so equal names in different owners never meet (seed 000,
+ * "Listener Validation").
  */
 import type { Listener, RouteGroupKind } from "../../api/gateway.ts";
 import type { Key } from "../../api/key.ts";
@@ -217,7 +218,10 @@ function protocolProblem(
   return undefined;
 }
 
-/** `kinds` narrows what the protocol allows; a kind that cannot attach here is named in ResolvedRefs (seed 002, "kinds"). */
+/**
+ * `kinds` narrows what the protocol allows; a kind that cannot attach here is named in ResolvedRefs
+ * (seed 002, "kinds").
+ */
 function supportedKinds(
   { allowedRoutes, protocol: written }: Listener,
   protocol: ListenerProtocol | undefined,

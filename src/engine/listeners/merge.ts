@@ -1,18 +1,20 @@
 /**
  * The merge: who holds which port and hostname of a Gateway.
  *
- * Distinctness (seed 002, "Distinct Listeners"): on one port, HTTP listeners are told apart by hostname, and so are HTTPS and TLS ones among each other (both are
- * chosen by SNI); TCP and UDP listeners are not told apart by anything. Protocols that read a connection's first bytes differently
- * (HTTP, TLS, TCP) cannot share a port. UDP ports are a space of their own.
+ * Distinctness (seed 002, "Distinct Listeners"): on one port, HTTP listeners are told apart by
+ * hostname, and so are HTTPS and TLS ones among each other (both are chosen by SNI); TCP and UDP
+ * listeners are not told apart by anything. Protocols that read a connection's first bytes
+ * differently (HTTP, TLS, TCP) cannot share a port. UDP ports are a space of their own.
  *
- * Conflicts (seed 000, "Listener and ListenerSet Conflicts"; seed 002, "Handling indistinct Listeners"). Owners are taken in precedence, and
- * of each owner's listeners on a port
- *   first    those are conflicted that meet what an earlier owner holds: the port in another protocol, or the hostname;
- *   second   those of the rest that are indistinct among each other are all conflicted, none wins;
- *   third    what is left holds, if it is servable. A refused or conflicted listener holds nothing, so when a holder goes away or
- *            breaks, the next in line holds in the same step.
- * That order is followed without walking it: the protocol of a port is that of the first owner that would hold something on an empty
- * port (its claim), because whoever stands before that owner holds nothing.
+ * Conflicts (seed 000, "Listener and ListenerSet Conflicts"; seed 002, "Handling indistinct
+ * Listeners"). Owners are taken in precedence, and of each owner's listeners on a port first those
+ * are conflicted that meet what an earlier owner holds: the port in another protocol, or the
+ * hostname; second those of the rest that are indistinct among each other are all conflicted, none
+ * wins; third what is left holds, if it is servable. A refused or conflicted listener holds
+ * nothing, so when a holder goes away or breaks, the next in line holds in the same step. That
+ * order is followed without walking it: the protocol of a port is that of the first owner that
+ * would hold something on an empty port (its claim), because whoever stands before that owner holds
+ * nothing.
  */
 import type { Key } from "../../api/key.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";
@@ -35,7 +37,10 @@ import {
 export interface MergedListener extends EvaluatedListener {
   /** Reason HostnameConflict or ProtocolConflict. The message names nobody. */
   readonly conflict?: Failure;
-  /** Who holds what this one wanted. For the Gateway's owner only, never for a message to the tenant. */
+  /**
+   * Who holds what this one wanted. For the Gateway's owner only, never for a message to the
+   * tenant.
+   */
   readonly heldBy?: ListenerKey;
   /** Beyond the Gateway's limit (reason TooManyListeners). */
   readonly excess?: Failure;
@@ -53,7 +58,10 @@ interface Claim {
   readonly reading: PortProtocol;
 }
 
-/** How a listener stands before hostnames of other owners are looked at; absent when it cannot hold anything anyway. */
+/**
+ * How a listener stands before hostnames of other owners are looked at; absent when it cannot hold
+ * anything anyway.
+ */
 type Contention =
   | { readonly state: "contends" | "excess" | "port lost" }
   | { readonly state: "indistinct"; readonly conflict: Failure };
@@ -208,7 +216,10 @@ function twinsOf(
   );
 }
 
-/** Counts listeners in order of precedence, whatever their state: a limit must not depend on who is valid today. */
+/**
+ * Counts listeners in order of precedence, whatever their state: a limit must not depend on who is
+ * valid today.
+ */
 function deriveLimit(
   graph: Graph,
   listeners: ReadonlyCollection<EvaluatedListener>,
@@ -233,7 +244,9 @@ function tooMany({ maxListenersPerGateway: limit }: EngineSettings): Failure {
   return { reason: "TooManyListeners", message: `the Gateway serves at most ${limit} listeners` };
 }
 
-/** Never called without a protocol: such listeners are refused before they meet their neighbours. */
+/**
+ * Never called without a protocol: such listeners are refused before they meet their neighbours.
+ */
 function protocolOf(listener: EvaluatedListener): NonNullable<EvaluatedListener["protocol"]> {
   return listener.protocol ?? "TCP";
 }

@@ -1,8 +1,8 @@
 /**
- * Owner: the one abstraction over whatever carries listeners. Each generation of the idea is a small adapter to it, and the merge knows only Owners:
- *   Gateway                       its own root
- *   ListenerSet, XListenerSet     attached by spec.parentRef (seeds 000 and 003)
- *   child Gateway                 attached by spec.infrastructure.attachTo, or the annotation mergeway.dev/attach-to (seed 001)
+ * Owner: the one abstraction over whatever carries listeners. Each generation of the idea is a
+ * small adapter to it, and the merge knows only Owners: Gateway its own root ListenerSet,
+ * XListenerSet attached by spec.parentRef (seeds 000 and 003) child Gateway attached by
+ * spec.infrastructure.attachTo, or the annotation mergeway.dev/attach-to (seed 001)
  */
 import type { Gateway, Listener, ListenerSet, NamespaceSelection } from "../../api/gateway.ts";
 import { type Key, keyFor, keyOf } from "../../api/key.ts";
@@ -17,11 +17,17 @@ export interface Owner {
   readonly role: "root" | "set" | "child";
   readonly namespace: string;
   readonly name: string;
-  /** The Gateway that the listeners merge into: its own key for a root. Absent when the reference names no Gateway at all. */
+  /**
+   * The Gateway that the listeners merge into: its own key for a root. Absent when the reference
+   * names no Gateway at all.
+   */
   readonly gateway: Key | undefined;
   readonly listeners: readonly Listener[];
   readonly rank: Rank;
-  /** Ports that an earlier status has shown for entries without one: the status is the memory of the assignment. */
+  /**
+   * Ports that an earlier status has shown for entries without one: the status is the memory of the
+   * assignment.
+   */
   readonly shownPorts: Readonly<Record<string, number>>;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Ports for XListenerSet entries without one (seed 003, "Port"): the gateway assigns a unique port. An entry keeps the port that its status has shown;
- * otherwise it gets the first free port at or after a place computed from its name, so the same files give the same ports. Whoever ranks first
+ * Ports for XListenerSet entries without one (seed 003, "Port"): the gateway assigns a unique port.
+ * An entry keeps the port that its status has shown; otherwise it gets the first free port at or
+ * after a place computed from its name, so the same files give the same ports. Whoever ranks first
  * chooses first; ports that some listener of the Gateway names are never assigned.
  */
 import type { Key } from "../../api/key.ts";

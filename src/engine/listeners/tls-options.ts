@@ -1,6 +1,7 @@
 /**
- * Keys of `tls.options` that Mergeway knows. Un-prefixed names are reserved for the API (seed 002, "options"), other domains' keys are for other
- * implementations and ignored; an unknown key of our own domain is a mistake worth telling.
+ * Keys of `tls.options` that Mergeway knows. Un-prefixed names are reserved for the API (seed 002,
+ * "options"), other domains' keys are for other implementations and ignored; an unknown key of our
+ * own domain is a mistake worth telling.
  */
 import type { TlsVersion } from "../../plan/plan.ts";
 

@@ -1,6 +1,8 @@
 /**
- * BackendTLSPolicy: how a Gateway speaks TLS to a Service. A policy for one port (sectionName) comes before one for the whole Service; of
- * two with the same target the older one counts and the other is Conflicted. A policy that cannot be applied closes the backend rather than leaving it open.
+ * BackendTLSPolicy: how a Gateway speaks TLS to a Service. A policy for one port (sectionName)
+ * comes before one for the whole Service; of two with the same target the older one counts and the
+ * other is Conflicted. A policy that cannot be applied closes the backend rather than leaving it
+ * open.
  */
 import { type Key, keyFor } from "../../api/key.ts";
 import type { BackendTlsPolicy } from "../../api/policies.ts";

@@ -1,5 +1,6 @@
 /**
- * Backends: one port of one Service as a Gateway reaches it. An endpoint that comes or goes changes this one item and no route.
+ * Backends: one port of one Service as a Gateway reaches it. An endpoint that comes or goes changes
+ * this one item and no route.
  */
 import type { EndpointSlice, Service, ServicePort } from "../../api/core.ts";
 import { type Key, keyFor } from "../../api/key.ts";
@@ -71,7 +72,10 @@ function unresolved(reason: string, message: string): { readonly failure: Failur
   return { failure: { reason, message } };
 }
 
-/** Uses of backends, keyed by item id: whatever collection says that a Gateway reaches a Service port. */
+/**
+ * Uses of backends, keyed by item id: whatever collection says that a Gateway reaches a Service
+ * port.
+ */
 export interface BackendUse {
   readonly gateway: Key;
   readonly target: BackendTarget;
@@ -116,8 +120,9 @@ function protocolOf(port: ServicePort): BackendProtocol {
 }
 
 /**
- * Ready endpoints of the port, sorted so that equal sets are equal values. Where none is ready, those that are about to stop but still serve, as Services
- * themselves do: the last pod of a Deployment finishes its work.
+ * Ready endpoints of the port, sorted so that equal sets are equal values. Where none is ready,
+ * those that are about to stop but still serve, as Services themselves do: the last pod of a
+ * Deployment finishes its work.
  */
 function endpointsOf(
   service: Service,

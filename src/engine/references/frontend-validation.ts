@@ -1,6 +1,7 @@
 /**
- * Client certificates asked for by a Gateway (spec.tls.frontend): the default for all of its HTTPS ports, or one port's own setting.
- * The references are the Gateway's, so only grants to the Gateway count, whoever's listener is on the port.
+ * Client certificates asked for by a Gateway (spec.tls.frontend): the default for all of its HTTPS
+ * ports, or one port's own setting. The references are the Gateway's, so only grants to the Gateway
+ * count, whoever's listener is on the port.
  */
 import type { FrontendValidation, Gateway } from "../../api/gateway.ts";
 import { keyFor } from "../../api/key.ts";
@@ -73,7 +74,9 @@ export function deriveFrontendSettings(
   });
 }
 
-/** What applies to one port: its own setting, even one that asks for nothing, before the default. */
+/**
+ * What applies to one port: its own setting, even one that asks for nothing, before the default.
+ */
 export function validationForPort(
   settings: FrontendSettings | undefined,
   port: number,

@@ -1,6 +1,7 @@
 /**
- * Endpoints that no data plane may be sent to. Whoever may write EndpointSlices could otherwise reach, through the Gateway, what only
- * the data plane itself can reach (CVE-2021-25740). A Service with such an endpoint is refused as a whole: it is not what it seems.
+ * Endpoints that no data plane may be sent to. Whoever may write EndpointSlices could otherwise
+ * reach, through the Gateway, what only the data plane itself can reach (CVE-2021-25740). A Service
+ * with such an endpoint is refused as a whole: it is not what it seems.
  */
 import type { EndpointSlice } from "../../api/core.ts";
 import { keyFor } from "../../api/key.ts";
@@ -13,9 +14,15 @@ import type { EngineSettings } from "../foundation/settings.ts";
 export interface ServiceEndpoints {
   /** By the key of the Service. */
   readonly slices: Index<EndpointSlice>;
-  /** Services that are refused, each with the reason. Routes look here, so that no other endpoint that comes or goes concerns them. */
+  /**
+   * Services that are refused, each with the reason. Routes look here, so that no other endpoint
+   * that comes or goes concerns them.
+   */
   readonly refused: ReadonlyCollection<string>;
-  /** Also asked of every endpoint by itself: where a slice names no port, the Service's own one is known only then. */
+  /**
+   * Also asked of every endpoint by itself: where a slice names no port, the Service's own one is
+   * known only then.
+   */
   readonly isRefused: (address: string, port: number) => boolean;
 }
 

@@ -15,7 +15,10 @@ import { compileRules } from "../rules/compile.ts";
 import type { CompiledRules } from "../rules/compiled.ts";
 import type { RouteAttachment } from "./route-attachment.ts";
 
-/** A route's rules for one Gateway that it is attached to (or was refused by: its references are reported all the same). */
+/**
+ * A route's rules for one Gateway that it is attached to (or was refused by: its references are
+ * reported all the same).
+ */
 export interface CompiledRoute extends CompiledRules {
   readonly gateway: Key;
   /** The listeners of this Gateway that the route is bound to. */
@@ -26,7 +29,10 @@ export function compiledRouteKey(route: Key, gateway: Key): string {
   return `${route}@${gateway}`;
 }
 
-/** The Gateway under which the references of a route are reported that no Gateway of ours has accepted. */
+/**
+ * The Gateway under which the references of a route are reported that no Gateway of ours has
+ * accepted.
+ */
 export const NO_GATEWAY: Key = "Gateway//";
 
 export function deriveCompiledRoutes(
@@ -66,12 +72,17 @@ export function deriveCompiledRoutes(
   );
 }
 
-/** A route of which nothing can be served is not accepted (HTTPRoute, RouteReasonUnsupportedValue). */
+/**
+ * A route of which nothing can be served is not accepted (HTTPRoute, RouteReasonUnsupportedValue).
+ */
 export function isWhollyDropped(compiled: CompiledRules | undefined): boolean {
   return compiled !== undefined && compiled.dropped.length > 0 && compiled.rules.length === 0;
 }
 
-/** The rules of a route as its status speaks of them: they differ between Gateways only in the ids of backends. */
+/**
+ * The rules of a route as its status speaks of them: they differ between Gateways only in the ids
+ * of backends.
+ */
 export function anyCompiled(
   route: Key,
   attachment: RouteAttachment,

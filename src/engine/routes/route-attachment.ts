@@ -1,7 +1,10 @@
 /**
- * Which listeners a route attaches to, per parentRef (seed 000, "Summary of Attachments"):
- * the direct parent's own listeners, never those of its sets or of its parent; `sectionName` and `port` narrow them; then kind and namespace
- * (allowedRoutes) and hostname must fit. A route that uses default Gateways (spec.useDefaultGateways) has every Gateway with spec.defaultScope All as a parent, too. A route may attach to a conflicted listener: it serves as soon as the conflict is over.
+ * Which listeners a route attaches to, per parentRef (seed 000, "Summary of Attachments"): the
+ * direct parent's own listeners, never those of its sets or of its parent; `sectionName` and `port`
+ * narrow them; then kind and namespace (allowedRoutes) and hostname must fit. A route that uses
+ * default Gateways (spec.useDefaultGateways) has every Gateway with spec.defaultScope All as a
+ * parent, too. A route may attach to a conflicted listener: it serves as soon as the conflict is
+ * over.
  */
 import type { AllowedRoutes, Gateway } from "../../api/gateway.ts";
 import { type Key, keyFor } from "../../api/key.ts";
@@ -30,7 +33,10 @@ export interface Binding {
 export interface BoundHostname {
   /** What is served: the intersection of the listener's pattern and the route's. */
   readonly pattern: string;
-  /** What the route itself asked for: its specificity decides between routes (HTTPRoute.spec.hostnames). */
+  /**
+   * What the route itself asked for: its specificity decides between routes
+   * (HTTPRoute.spec.hostnames).
+   */
   readonly asked: string;
 }
 
@@ -178,7 +184,8 @@ function bind(listener: EvaluatedListener, route: Route): Binding | undefined {
 }
 
 /**
- * An HTTPRoute and a GRPCRoute on one listener must not share a hostname: the older one stays, the other is not accepted there (GRPCRoute.spec.hostnames).
+ * An HTTPRoute and a GRPCRoute on one listener must not share a hostname: the older one stays, the
+ * other is not accepted there (GRPCRoute.spec.hostnames).
  */
 function settleRivalries(
   graph: Graph,

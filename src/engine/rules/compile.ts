@@ -1,6 +1,7 @@
 /**
- * A route's rules in the plan's words, whatever the route's kind. A rule that cannot be served as written is dropped alone; the others of
- * the route still serve (seed 002, allowedRoutes: "All valid rules within a Route … should be implemented").
+ * A route's rules in the plan's words, whatever the route's kind. A rule that cannot be served as
+ * written is dropped alone; the others of the route still serve (seed 002, allowedRoutes: "All
+ * valid rules within a Route … should be implemented").
  */
 import type {
   FilteredBackendRef,
@@ -92,7 +93,10 @@ export function compileRules(route: Route, context: CompileContext): CompiledRul
 
 const NONE: readonly never[] = [];
 
-/** A GRPCRoute without rules matches everything and forwards nowhere, like an HTTPRoute whose default rule admission has written. */
+/**
+ * A GRPCRoute without rules matches everything and forwards nowhere, like an HTTPRoute whose
+ * default rule admission has written.
+ */
 function rulesOf(route: Route): readonly AnyRule[] {
   const rules = (route.spec.rules ?? []) as readonly AnyRule[];
   return route.kind === "GRPCRoute" && rules.length === 0 ? [{}] : rules;
@@ -208,7 +212,10 @@ function checkedRetry(retry: HttpRouteRule["retry"]): Unservable | undefined {
   return checkedNumber(retry?.attempts, [0, Number.MAX_SAFE_INTEGER], "retry.attempts");
 }
 
-/** What a timer can be set to: 24 days. Longer ones would be taken for none at all, or for over at once. */
+/**
+ * What a timer can be set to: 24 days. Longer ones would be taken for none at all, or for over at
+ * once.
+ */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 function timerMs(duration: string | undefined): number {

@@ -12,7 +12,10 @@ export interface CompiledRules {
   readonly targets: readonly BackendTarget[];
 }
 
-/** Turns a reference into a backend id, or undefined when it does not resolve; what it sees is collected beside. */
+/**
+ * Turns a reference into a backend id, or undefined when it does not resolve; what it sees is
+ * collected beside.
+ */
 export type Resolve = (reference: {
   readonly group: string;
   readonly kind: string;

@@ -1,4 +1,7 @@
-/** Filters of rules and of backendRefs in the plan's words. A filter that the data plane does not serve makes the rule unservable: it is never silently left out. */
+/**
+ * Filters of rules and of backendRefs in the plan's words. A filter that the data plane does not
+ * serve makes the rule unservable: it is never silently left out.
+ */
 import type { HeaderModifier, PathModifier, RouteFilter } from "../../api/routes.ts";
 import type { Filters, HeaderEdit, Mirror, PathEdit, RedirectAction } from "../../plan/rule.ts";
 import { type Resolve, Unservable } from "./compiled.ts";
@@ -26,7 +29,10 @@ export interface FilterContext {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Which feature each filter needs, by the names of the conformance suite; filters that are not listed are core. */
+/**
+ * Which feature each filter needs, by the names of the conformance suite; filters that are not
+ * listed are core.
+ */
 const FEATURE_OF_FILTER: Readonly<Record<string, string>> = {
   ResponseHeaderModifier: "HTTPRouteResponseHeaderModification",
   RequestMirror: "HTTPRouteRequestMirror",

@@ -46,7 +46,9 @@ function grpcPath(method: GrpcRouteMatch["method"]): PathMatch | undefined | Uns
 
 const NO_VALUES: readonly ValueMatch[] = [];
 
-/** Of several entries with one name only the first counts (HTTPRouteMatch.headers, .queryParams). */
+/**
+ * Of several entries with one name only the first counts (HTTPRouteMatch.headers, .queryParams).
+ */
 function compileValues(
   values: readonly ApiValueMatch[] | undefined,
   what: string,

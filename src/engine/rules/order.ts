@@ -1,4 +1,7 @@
-/** The order of the rules of one host table: the criteria of the plan, then age, then the order within the route. */
+/**
+ * The order of the rules of one host table: the criteria of the plan, then age, then the order
+ * within the route.
+ */
 import { type AskedRule, RULE_CRITERIA } from "../../plan/rule-precedence.ts";
 
 export interface RankedRule extends AskedRule {

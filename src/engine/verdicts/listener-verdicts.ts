@@ -1,9 +1,8 @@
 /**
- * Conditions of one listener. All four are always written, also when nothing is wrong: monitors flag an absent condition.
- *   Accepted      the listener is valid and holds its port and hostname
- *   Conflicted    another listener holds them
- *   ResolvedRefs  its certificates, kinds and CA references resolve
- *   Programmed    the data plane has said so
+ * Conditions of one listener. All four are always written, also when nothing is wrong: monitors
+ * flag an absent condition. Accepted the listener is valid and holds its port and hostname
+ * Conflicted another listener holds them ResolvedRefs its certificates, kinds and CA references
+ * resolve Programmed the data plane has said so
  */
 import type { Key } from "../../api/key.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";
@@ -69,7 +68,10 @@ export function programmedReason({ verdict }: JudgedListener): string | undefine
   return verdict.conditions.find(({ type }) => type === "Programmed")?.reason;
 }
 
-/** Routes with Accepted=True at each listener, whatever the listener's own state (ListenerStatus.attachedRoutes). */
+/**
+ * Routes with Accepted=True at each listener, whatever the listener's own state
+ * (ListenerStatus.attachedRoutes).
+ */
 function countRoutes(graph: Graph, compiled: ReadonlyCollection<CompiledRoute>): Index<CompiledRoute> {
   return graph.index("accepted routes by listener", compiled, (_key, route) =>
     isWhollyDropped(route) ? [] : route.listeners.map((at) => ({ at })),

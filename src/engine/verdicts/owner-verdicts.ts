@@ -1,11 +1,11 @@
 /**
- * Conditions of whatever carries listeners.
- *   a set       Accepted when its Gateway takes it and at least one entry is valid (seed 000, "ListenerSet Conditions"); it speaks of its own entries only
- *   a Gateway   speaks of its own listeners and of its children's, never of its sets' (seed 000, "Gateway Conditions"; seed 001, "Gateway Conditions")
- *   a child     speaks of its own listeners, within what its parent allows
- * A Gateway and what is attached to it never contradict each other: one valid listener anywhere in
- * the merged list makes the Gateway accepted; with none, all of them say that it is not
- * (`acceptance.ts`).
+ * Conditions of whatever carries listeners. a set Accepted when its Gateway takes it and at least
+ * one entry is valid (seed 000, "ListenerSet Conditions"); it speaks of its own entries only a
+ * Gateway speaks of its own listeners and of its children's, never of its sets' (seed 000, "Gateway
+ * Conditions"; seed 001, "Gateway Conditions") a child speaks of its own listeners, within what its
+ * parent allows A Gateway and what is attached to it never contradict each other: one valid
+ * listener anywhere in the merged list makes the Gateway accepted; with none, all of them say that
+ * it is not (`acceptance.ts`).
  */
 import type { Gateway } from "../../api/gateway.ts";
 import type { Key } from "../../api/key.ts";
@@ -103,7 +103,8 @@ function judgeSet({ owner, problem, orphan }: Attachment, lookup: Lookup, source
       : notValid(invalid);
     return { ...base, conditions: [fails("Accepted", failure), fails("Programmed", failure)] };
   }
-  // The reason stays Accepted when only some entries are invalid (seed 000, conformance list; seed 004, "Top-level ListenerSet conditions").
+  // The reason stays Accepted when only some entries are invalid (seed 000, conformance list; seed
+  // 004, "Top-level ListenerSet conditions").
   const message =
     invalid.length === 0 ? "the set is accepted" : `the set is accepted; ${notValid(invalid).message}`;
   return { ...base, conditions: [holds("Accepted", "Accepted", message), programmedVerdict(valid)] };
@@ -183,7 +184,10 @@ function resolvedRefs(
   ];
 }
 
-/** Tells whoever looks that clients without a valid certificate are let in; there only while it is so (GatewayConditionInsecureFrontendValidationMode). */
+/**
+ * Tells whoever looks that clients without a valid certificate are let in; there only while it is
+ * so (GatewayConditionInsecureFrontendValidationMode).
+ */
 function insecureFrontend(gateway: Gateway | undefined): readonly Verdict[] {
   const frontend = gateway?.spec.tls?.frontend;
   const everywhere = [frontend?.default, ...(frontend?.perPort ?? []).map(({ tls }) => tls)];
@@ -220,7 +224,10 @@ interface Surroundings {
   readonly elsewhere?: () => JudgedListener | undefined;
 }
 
-/** Accepted and Programmed of a Gateway, from its listeners. A Gateway without listeners of its own is a valid place for others'. */
+/**
+ * Accepted and Programmed of a Gateway, from its listeners. A Gateway without listeners of its own
+ * is a valid place for others'.
+ */
 function listenersConditions(
   listeners: readonly JudgedListener[],
   { infrastructure, brokenChildren = 0, elsewhere }: Surroundings,
@@ -300,7 +307,10 @@ function judgedListeners(owner: Owner, lookup: Lookup, { judged }: Sources): rea
   return owner.listeners.flatMap(({ name }) => lookup.get(judged, listenerKey(owner.key, name)) ?? []);
 }
 
-/** Entries of an owner that is not attached belong to no Gateway: nothing attaches to them (seed 004, "AttachedRoutes"). */
+/**
+ * Entries of an owner that is not attached belong to no Gateway: nothing attaches to them (seed
+ * 004, "AttachedRoutes").
+ */
 function refusedListeners(owner: Owner, problem: Failure): readonly JudgedListener[] {
   const conditions: readonly Verdict[] = [
     fails("Accepted", problem),

@@ -27,7 +27,10 @@ export interface OwnerVerdict extends VerdictBase {
   /** Gateways only. */
   readonly addresses?: readonly GatewayStatusAddress[];
   readonly attachedListenerSets?: number;
-  /** A set whose Gateway does not exist: told where it is asked for, written only over what was written before. */
+  /**
+   * A set whose Gateway does not exist: told where it is asked for, written only over what was
+   * written before.
+   */
   readonly orphan?: true;
 }
 
@@ -37,7 +40,9 @@ export interface ListenerVerdict {
   readonly supportedKinds: readonly RouteGroupKind[];
   readonly attachedRoutes: number;
   readonly conditions: readonly Verdict[];
-  /** Who holds what this listener wanted: for the Gateway's owner, never part of a tenant's status. */
+  /**
+   * Who holds what this listener wanted: for the Gateway's owner, never part of a tenant's status.
+   */
   readonly heldBy?: ListenerKey;
 }
 

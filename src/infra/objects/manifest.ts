@@ -1,4 +1,7 @@
-/** What all objects of a Gateway's infrastructure are made from, and what they have in common: name, labels, owner. */
+/**
+ * What all objects of a Gateway's infrastructure are made from, and what they have in common: name,
+ * labels, owner.
+ */
 import type { Gateway } from "../../api/gateway.ts";
 import type { DataPlaneName, GatewayParametersSpec } from "../../api/gateway-parameters.ts";
 import { GATEWAY_NAME_ANNOTATION, infrastructureLabels, infrastructureName } from "./names.ts";
@@ -33,7 +36,9 @@ export interface DataPlaneContext {
   /** PEM of the authority that signs the controller's certificate. */
   readonly authority: string;
   readonly tokenAudience: string;
-  /** What the kubelet shows when it asks a pod of this Gateway (by uid) to drain; nobody else may. */
+  /**
+   * What the kubelet shows when it asks a pod of this Gateway (by uid) to drain; nobody else may.
+   */
   readonly drainToken: (uid: string) => string;
 }
 

@@ -1,6 +1,7 @@
 /**
- * Names and labels of what is made for a Gateway (GEP-1762): `<gateway>-<class>`, in the Gateway's namespace, labelled with both names.
- * Names that would be longer than Kubernetes allows are cut and carry a digest, so that two long names never meet.
+ * Names and labels of what is made for a Gateway (GEP-1762): `<gateway>-<class>`, in the Gateway's
+ * namespace, labelled with both names. Names that would be longer than Kubernetes allows are cut
+ * and carry a digest, so that two long names never meet.
  */
 import { createHash } from "node:crypto";
 import type { Gateway } from "../../api/gateway.ts";
@@ -8,20 +9,27 @@ import type { Gateway } from "../../api/gateway.ts";
 export const GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name";
 const GATEWAY_CLASS_LABEL = "gateway.networking.k8s.io/gateway-class-name";
 
-/** Label values are too short for the longest Gateway names, so the whole name stands in an annotation. */
+/**
+ * Label values are too short for the longest Gateway names, so the whole name stands in an
+ * annotation.
+ */
 export const GATEWAY_NAME_ANNOTATION = "mergeway.dev/gateway-name";
 export const MANAGED_BY = "mergeway";
 
 /**
- * Ports on which pods serve something of their own: probes, metrics. Listeners share the pod's addresses, and a Service sends each listener's port to the
- * same port of the pod: a listener with one of these would show it to the world.
+ * Ports on which pods serve something of their own: probes, metrics. Listeners share the pod's
+ * addresses, and a Service sends each listener's port to the same port of the pod: a listener with
+ * one of these would show it to the world.
  */
 export const RESERVED_PORTS: { readonly from: number; readonly to: number } = { from: 19900, to: 19999 };
 
 /** Service names and label values are DNS labels. */
 const MAX_LABEL = 63;
 
-/** A Gateway that shares its plain name with another one, and has therefore been given a name of its own (gateway-names.ts). */
+/**
+ * A Gateway that shares its plain name with another one, and has therefore been given a name of its
+ * own (gateway-names.ts).
+ */
 export interface NamedGateway extends Gateway {
   readonly infrastructureName?: string;
 }

@@ -1,4 +1,7 @@
-/** One Service for each address that a Gateway asks for, one where it asks for none: a Service has one address. */
+/**
+ * One Service for each address that a Gateway asks for, one where it asks for none: a Service has
+ * one address.
+ */
 import type { Gateway } from "../../api/gateway.ts";
 import { type InfrastructureRequest, type Manifest, metadata } from "./manifest.ts";
 import { infrastructureName, selectorLabels } from "./names.ts";
@@ -10,7 +13,10 @@ export function services(request: InfrastructureRequest): readonly Manifest[] {
   return addresses.map((address, index) => service(request, address, index));
 }
 
-/** Values of spec.addresses; an entry without a value asks for any address, which a Service has anyway. */
+/**
+ * Values of spec.addresses; an entry without a value asks for any address, which a Service has
+ * anyway.
+ */
 export function requestedAddresses(gateway: Gateway): readonly string[] {
   return (gateway.spec.addresses ?? []).flatMap(({ value }) => (value ? [value] : []));
 }
@@ -19,7 +25,10 @@ export function serviceName(gateway: Gateway, index: number): string {
   return `${infrastructureName(gateway)}${index === 0 ? "" : `-${index + 1}`}`;
 }
 
-/** Says which pods are ready, and nothing else. Not the name of a Service with an address: its type could not be changed. */
+/**
+ * Says which pods are ready, and nothing else. Not the name of a Service with an address: its type
+ * could not be changed.
+ */
 export function headlessService(request: InfrastructureRequest): Manifest {
   return {
     apiVersion: "v1",

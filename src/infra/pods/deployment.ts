@@ -1,7 +1,8 @@
 /**
- * The Deployment of a Gateway, around what its data plane needs in a pod. Pods satisfy the Pod Security Standard "restricted": non-root, read-only root, no
- * capabilities. Listener ports below 1024 are bound directly, by the pod-level sysctl net.ipv4.ip_unprivileged_port_start, which "restricted" allows: so the port
- * in a log is the port in the spec.
+ * The Deployment of a Gateway, around what its data plane needs in a pod. Pods satisfy the Pod
+ * Security Standard "restricted": non-root, read-only root, no capabilities. Listener ports below
+ * 1024 are bound directly, by the pod-level sysctl net.ipv4.ip_unprivileged_port_start, which
+ * "restricted" allows: so the port in a log is the port in the spec.
  */
 import { type InfrastructureRequest, type Manifest, metadata } from "../objects/manifest.ts";
 import { infrastructureLabels, infrastructureName, selectorLabels } from "../objects/names.ts";

@@ -1,7 +1,9 @@
 /**
- * Two containers: a stock Envoy serves; beside it our own program, the agent, has the plan from the controller and gives it to Envoy over a socket in a volume of
- * theirs alone. The agent is a sidecar in Kubernetes' sense: it is there before Envoy starts and until Envoy has gone. Envoy's image has no shell, so the kubelet asks
- * the agent to drain it; the agent answers when nothing is under way any more, and then Envoy is stopped.
+ * Two containers: a stock Envoy serves; beside it our own program, the agent, has the plan from the
+ * controller and gives it to Envoy over a socket in a volume of theirs alone. The agent is a
+ * sidecar in Kubernetes' sense: it is there before Envoy starts and until Envoy has gone. Envoy's
+ * image has no shell, so the kubelet asks the agent to drain it; the agent answers when nothing is
+ * under way any more, and then Envoy is stopped.
  */
 import type { DataPlaneContext, InfrastructureRequest } from "../objects/manifest.ts";
 import {
@@ -23,8 +25,8 @@ const SHARED_MOUNT = { name: "envoy", mountPath: SHARED };
 const READINESS_PORT = 19902;
 /**
  * The agent keeps one plan for long and makes garbage only with changes. Left alone, V8's young
- * generation and malloc's arenas grow with the first load and never shrink: 340 MB instead of 185 MB at
- * 2,500 tenants.
+ * generation and malloc's arenas grow with the first load and never shrink: 340 MB instead of 185
+ * MB at 2,500 tenants.
  */
 const AGENT_MEMORY = { NODE_OPTIONS: "--max-semi-space-size=2", MALLOC_ARENA_MAX: "1" } as const;
 

@@ -1,4 +1,7 @@
-/** What pods of every form have: our own program, fed by the controller's stream, with its state on disk and its probes. */
+/**
+ * What pods of every form have: our own program, fed by the controller's stream, with its state on
+ * disk and its probes.
+ */
 import type { DataPlaneContext, InfrastructureRequest } from "../objects/manifest.ts";
 
 /** What a data plane needs in a pod; the Deployment around it is the same for all. */
@@ -17,13 +20,16 @@ export interface PodForm {
   readonly services: "addressed" | "headless";
 }
 
-/** Ports of the pod itself, outside of anything that a listener may use by accident: probes and draining. */
+/**
+ * Ports of the pod itself, outside of anything that a listener may use by accident: probes and
+ * draining.
+ */
 export const ADMIN_PORT = 19901;
 
 /**
- * Readiness decides whether clients are sent to a pod: whoever serves them answers it. Patient, since
- * all pods of a Gateway work on the same change at the same time: a busy pod that leaves its Services
- * sends its clients to others that are as busy, or to nobody.
+ * Readiness decides whether clients are sent to a pod: whoever serves them answers it. Patient,
+ * since all pods of a Gateway work on the same change at the same time: a busy pod that leaves its
+ * Services sends its clients to others that are as busy, or to nobody.
  */
 export function readinessProbe(port: string): Readonly<Record<string, unknown>> {
   return { httpGet: { path: "/readyz", port }, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 3 };

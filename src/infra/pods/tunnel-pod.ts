@@ -1,6 +1,7 @@
 /**
- * Two containers: our own program routes, on loopback alone, and stock cloudflared beside it brings the requests. Nobody connects to such a pod, so it has no address; a
- * headless Service is there because its endpoints tell whether a connector is connected.
+ * Two containers: our own program routes, on loopback alone, and stock cloudflared beside it brings
+ * the requests. Nobody connects to such a pod, so it has no address; a headless Service is there
+ * because its endpoints tell whether a connector is connected.
  */
 import type { DataPlaneContext, InfrastructureRequest, TunnelCredentials } from "../objects/manifest.ts";
 import {

@@ -3,8 +3,9 @@ import type { RoutingTable } from "../routing-table.ts";
 import type { BackendShare } from "./explanation.ts";
 
 /**
- * What a chosen backend's requests are answered with instead of being forwarded: an invalid reference or a policy that cannot be
- * applied is 500, a Service without ready endpoints 503. Undefined: they are forwarded.
+ * What a chosen backend's requests are answered with instead of being forwarded: an invalid
+ * reference or a policy that cannot be applied is 500, a Service without ready endpoints 503.
+ * Undefined: they are forwarded.
  */
 export function backendFailure(table: RoutingTable, { backend: id }: WeightedBackend): 500 | 503 | undefined {
   if (id === undefined) return 500;
@@ -14,8 +15,9 @@ export function backendFailure(table: RoutingTable, { backend: id }: WeightedBac
 }
 
 /**
- * Where the requests of a rule go: the status is set if none is forwarded, whatever backend is chosen. Without any weight every
- * request is 500, and so it is with several kinds of failure, since each alone may be chosen.
+ * Where the requests of a rule go: the status is set if none is forwarded, whatever backend is
+ * chosen. Without any weight every request is 500, and so it is with several kinds of failure,
+ * since each alone may be chosen.
  */
 export function sharesOf(
   table: RoutingTable,

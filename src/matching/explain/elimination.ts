@@ -1,4 +1,7 @@
-/** Every candidate that lost, and why: beside each decision of the routing table, never instead of it. */
+/**
+ * Every candidate that lost, and why: beside each decision of the routing table, never instead of
+ * it.
+ */
 
 import { compareSpecificity, matchesName } from "../../plan/hostname.ts";
 import type { HostItem, ListenerItem } from "../../plan/plan.ts";
@@ -40,7 +43,10 @@ export function losingListeners(
     });
 }
 
-/** Rules of the listener that do not serve. `facts` is absent for streams, which have hostnames only. */
+/**
+ * Rules of the listener that do not serve. `facts` is absent for streams, which have hostnames
+ * only.
+ */
 export function losingRules(
   table: RoutingTable,
   at: {

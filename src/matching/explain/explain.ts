@@ -1,8 +1,9 @@
 /**
- * Where a request would go, and why nothing else takes it: port → SNI → client certificate → listener → authority → rule → backend.
+ * Where a request would go, and why nothing else takes it: port → SNI → client certificate →
+ * listener → authority → rule → backend.
  *
- * Every decision is the routing table's own, made by the calls that the embedded data plane makes; this file only
- * writes them down.
+ * Every decision is the routing table's own, made by the calls that the embedded data plane makes;
+ * this file only writes them down.
  */
 
 import type { HostItem, ListenerItem, PortItem } from "../../plan/plan.ts";
@@ -74,7 +75,8 @@ class Inquiry {
       .filter((port) => port.port === wanted && port.transport === transport)
       .filter((port) => gateway === undefined || port.gateway === gateway)
       .sort((a, b) => (a.gateway < b.gateway ? -1 : 1));
-    // Each Gateway has addresses of its own: without one named, the first that knows the host is meant.
+    // Each Gateway has addresses of its own: without one named, the first that knows the host is
+    // meant.
     const name = scheme === "http" ? hostnameOf(authority) : this.#serverName();
     const chosen = ports.find((port) => this.#table.listenerFor(port.id, name) !== undefined) ?? ports[0];
     for (const port of ports) {
@@ -163,7 +165,10 @@ class Inquiry {
     return this.#respond("authority", 421, `host ${shown(name)} belongs to another listener of the port`);
   }
 
-  /** The listener that the authority belongs to was listed as one that SNI did not choose; this is the better reason. */
+  /**
+   * The listener that the authority belongs to was listed as one that SNI did not choose; this is
+   * the better reason.
+   */
   #markMisdirected(port: PortItem, name: string): void {
     for (const listener of this.#table.listenersOf(port.id)) {
       const admission = this.#table.admitHttps(listener.id, name);

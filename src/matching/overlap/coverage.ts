@@ -1,6 +1,7 @@
 /**
- * Whether one match holds for every request that another holds for. Only what is certain counts: a "no" may mean "cannot tell", since the
- * languages of two regular expressions are compared by their text alone.
+ * Whether one match holds for every request that another holds for. Only what is certain counts: a
+ * "no" may mean "cannot tell", since the languages of two regular expressions are compared by their
+ * text alone.
  */
 
 import type { PathMatch, RequestMatch, ValueMatch } from "../../plan/rule.ts";

@@ -1,10 +1,14 @@
 /**
- * What may surprise the owners of listeners and routes that share a port, for `mergeway check`. Only what is certain is reported, and
- * the cost is near-linear: whatever covers something is found by hash, never by comparing all pairs.
+ * What may surprise the owners of listeners and routes that share a port, for `mergeway check`.
+ * Only what is certain is reported, and the cost is near-linear: whatever covers something is found
+ * by hash, never by comparing all pairs.
  *
- * - shadowed: a rule that nothing reaches, since an earlier rule of its host takes everything it matches;
- * - unreachable: a host that nothing reaches, since a more specific listener of the port takes all of its names (isolation);
- * - the rest is information: a listener, host or rule that takes a part of what another owner's would take.
+ * - shadowed: a rule that nothing reaches, since an earlier rule of its host takes everything it
+ *   matches;
+ * - unreachable: a host that nothing reaches, since a more specific listener of the port takes all
+ *   of its names (isolation);
+ * - the rest is information: a listener, host or rule that takes a part of what another owner's
+ *   would take.
  */
 
 import type { HostItem, ItemId, ListenerItem } from "../../plan/plan.ts";
@@ -33,7 +37,10 @@ export interface ListenerOverlap {
   readonly by: ListenerItem;
 }
 
-/** Routes of different namespaces at one listener: those of `by` are asked first for the names of its pattern. */
+/**
+ * Routes of different namespaces at one listener: those of `by` are asked first for the names of
+ * its pattern.
+ */
 interface HostOverlap {
   readonly listener: ListenerItem;
   readonly host: HostItem;
@@ -54,7 +61,8 @@ export function overlapsAt(table: RoutingTable, port: ItemId): OverlapReport {
   };
   for (const listener of listeners) {
     const hosts = [...table.hostsOf(listener.id)];
-    // An authority is compared with HTTPS listeners alone, so a TLS one beside them takes nothing for certain.
+    // An authority is compared with HTTPS listeners alone, so a TLS one beside them takes nothing
+    // for certain.
     const competing = listener.protocol === "HTTPS" ? https : byName;
     for (const each of unreachableHosts(listener, hosts, competing)) report.unreachable.push(each);
     for (const each of hostOverlaps(listener, hosts)) report.hosts.push(each);
@@ -77,7 +85,10 @@ function listenerOverlaps(
   });
 }
 
-/** The most specific listener that covers the whole pattern is the one that gets its names, or gives some to narrower ones. */
+/**
+ * The most specific listener that covers the whole pattern is the one that gets its names, or gives
+ * some to narrower ones.
+ */
 function unreachableHosts(
   listener: ListenerItem,
   hosts: readonly HostItem[],

@@ -3,7 +3,10 @@ import type { RequestMatch, Rule } from "../../plan/rule.ts";
 import { prefixElements } from "../request-match.ts";
 import { coversMatch } from "./coverage.ts";
 
-/** A rule that no request ever reaches, since an earlier rule of its host takes everything that it matches. */
+/**
+ * A rule that no request ever reaches, since an earlier rule of its host takes everything that it
+ * matches.
+ */
 export interface ShadowedRule {
   readonly host: HostItem;
   readonly rule: Rule;
@@ -12,19 +15,26 @@ export interface ShadowedRule {
   readonly identical: boolean;
 }
 
-/** A rule of one namespace takes a part of what a rule of another matches: as the API wants it, but good to know. */
+/**
+ * A rule of one namespace takes a part of what a rule of another matches: as the API wants it, but
+ * good to know.
+ */
 export interface PartlyTakenRule {
   readonly host: HostItem;
   readonly rule: Rule;
   readonly by: Rule;
 }
 
-/** Rules with conditions compared per path and rule at most; what lies beyond goes unreported rather than slow. */
+/**
+ * Rules with conditions compared per path and rule at most; what lies beyond goes unreported rather
+ * than slow.
+ */
 const COMPARED = 32;
 const ANCESTORS = 64;
 
 /**
- * Only rules of the same host can shadow each other: a more specific host leaves names over, and a wider one is asked later.
+ * Only rules of the same host can shadow each other: a more specific host leaves names over, and a
+ * wider one is asked later.
  */
 export function overlapsWithin(host: HostItem): {
   readonly shadowed: readonly ShadowedRule[];
@@ -46,7 +56,9 @@ export function overlapsWithin(host: HostItem): {
   return { shadowed, partlyTaken: partlyTaken(host, live) };
 }
 
-/** For each rule the closest wider one of lower precedence, if that belongs to another namespace. */
+/**
+ * For each rule the closest wider one of lower precedence, if that belongs to another namespace.
+ */
 function partlyTaken(host: HostItem, live: readonly Rule[]): PartlyTakenRule[] {
   const later = new RulesByPath();
   const taken: PartlyTakenRule[] = [];
@@ -120,7 +132,9 @@ function keyOf({ path }: RequestMatch): string {
   return path.type === "prefix" ? prefixKey(prefixElements(path.value)) : `${path.type} ${path.value}`;
 }
 
-/** Empty for a match without conditions beside its path; the order of conditions does not matter. */
+/**
+ * Empty for a match without conditions beside its path; the order of conditions does not matter.
+ */
 function restKey({ method, headers, query }: RequestMatch): string {
   if (method === undefined && headers.length === 0 && query.length === 0) return OPEN;
   const sorted = (values: RequestMatch["headers"]) =>

@@ -9,7 +9,10 @@ export interface Collection {
   readonly warnings: readonly DocumentError[];
 }
 
-/** Of objects that are there twice the first counts, in the order of the files; the others are errors. */
+/**
+ * Of objects that are there twice the first counts, in the order of the files; the others are
+ * errors.
+ */
 export function collect(contents: Iterable<FileContent>): Collection {
   const resources = new Map<Key, LocatedResource>();
   const errors: DocumentError[] = [];

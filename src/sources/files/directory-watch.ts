@@ -8,8 +8,8 @@ export interface Following {
 }
 
 /**
- * Says when something happened in some folders. One watch per folder rather than a recursive one: those do not
- * follow links, and it is links that Kubernetes swaps when a ConfigMap volume changes.
+ * Says when something happened in some folders. One watch per folder rather than a recursive one:
+ * those do not follow links, and it is links that Kubernetes swaps when a ConfigMap volume changes.
  */
 export class DirectoryWatch {
   readonly #watchers = new Map<string, FSWatcher>();
@@ -37,7 +37,8 @@ export class DirectoryWatch {
   #add(directory: string): void {
     try {
       const watcher = watch(directory, { persistent: true }, this.#onEvent);
-      // The folder went, or the system has no more watches: look again, and try anew at the next occasion.
+      // The folder went, or the system has no more watches: look again, and try anew at the next
+      // occasion.
       watcher.on("error", () => {
         this.#drop(directory, watcher);
         this.#onEvent();

@@ -17,7 +17,10 @@ export interface FileSourceOptions extends AdmissionOptions {
 
 const UNWATCHED_POLL_MS = 1000;
 
-/** Files and folders as a source: what they hold now, and every change to it. Standard input cannot be watched. */
+/**
+ * Files and folders as a source: what they hold now, and every change to it. Standard input cannot
+ * be watched.
+ */
 export class FileSource implements Source {
   readonly #paths: readonly string[];
   readonly #options: FileSourceOptions;
@@ -50,7 +53,10 @@ export class FileSource implements Source {
     }
   }
 
-  /** The folders themselves; for files, and for paths that do not exist yet, the folder that holds them. */
+  /**
+   * The folders themselves; for files, and for paths that do not exist yet, the folder that holds
+   * them.
+   */
   #watched(directories: readonly string[]): readonly string[] {
     const holders = this.#paths.filter((path) => !directories.includes(path)).map((path) => dirname(path));
     return [...new Set([...directories, ...holders])];

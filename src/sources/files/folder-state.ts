@@ -24,7 +24,10 @@ interface Remembered {
   readonly content: FileContent;
 }
 
-/** What the files under some paths say, brought up to date on demand; only files that changed are read again. */
+/**
+ * What the files under some paths say, brought up to date on demand; only files that changed are
+ * read again.
+ */
 export class FolderState {
   readonly #paths: readonly string[];
   readonly #options: AdmissionOptions;

@@ -3,8 +3,9 @@ import type { DocumentError } from "./yaml/document-error.ts";
 import type { FileContent, LocatedResource } from "./yaml/read-text.ts";
 
 /**
- * A mistake in a file must not take down what it said before. An object that was good and is now refused, or that
- * may be hidden in text that cannot be read, keeps its last good version until the file can be read again or goes.
+ * A mistake in a file must not take down what it said before. An object that was good and is now
+ * refused, or that may be hidden in text that cannot be read, keeps its last good version until the
+ * file can be read again or goes.
  */
 export function keepLastGood(previous: FileContent | undefined, next: FileContent): FileContent {
   if (previous === undefined || (next.complete && next.refused.length === 0)) return next;

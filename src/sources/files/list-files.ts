@@ -21,7 +21,10 @@ export const STDIN = "-";
 
 const MAX_DIRECTORY_DEPTH = 64;
 
-/** Files as they are, folders with everything YAML or JSON below them. Hidden folders and node_modules are skipped. */
+/**
+ * Files as they are, folders with everything YAML or JSON below them. Hidden folders and
+ * node_modules are skipped.
+ */
 export async function listFiles(paths: readonly string[]): Promise<FileList> {
   const walk = new Walk();
   for (const path of paths) if (path !== STDIN) await walk.visit(path, true, []);
@@ -41,7 +44,9 @@ class Walk {
   readonly directories = new Set<string>();
   readonly errors: DocumentError[] = [];
 
-  /** `above` holds the real paths of the folders on the way: a link back to one of them is a loop. */
+  /**
+   * `above` holds the real paths of the folders on the way: a link back to one of them is a loop.
+   */
   async visit(path: string, given: boolean, above: readonly string[]): Promise<void> {
     try {
       const stats = await stat(path);
@@ -56,7 +61,8 @@ class Walk {
         this.files.set(path, { real, stats });
       }
     } catch (error) {
-      // Between listing a folder and looking at an entry the entry may go: only a path that was asked for is missed.
+      // Between listing a folder and looking at an entry the entry may go: only a path that was
+      // asked for is missed.
       if (given || !isGone(error)) this.errors.push(pathError(path, error));
     }
   }

@@ -13,7 +13,10 @@ export interface Loaded extends Collection {
   readonly files: readonly string[];
 }
 
-/** Reads files, folders and `-` (standard input) once. A file that cannot be read is an error for that file alone. */
+/**
+ * Reads files, folders and `-` (standard input) once. A file that cannot be read is an error for
+ * that file alone.
+ */
 export async function loadPaths(paths: readonly string[], options: LoadOptions = {}): Promise<Loaded> {
   const { files, errors } = await listFiles(paths);
   const contents: FileContent[] = [];

@@ -18,7 +18,8 @@ export class Waker {
   /** Until events came and ceased, the time is over, or the signal is aborted. */
   wait(atMostMs: number): Promise<void> {
     return new Promise((resolve) => {
-      // Without an end to the quiet that is waited for, steady writing would keep changes back for ever.
+      // Without an end to the quiet that is waited for, steady writing would keep changes back for
+      // ever.
       const latest = this.#debounceMs * 10;
       let quiet: NodeJS.Timeout | undefined;
       let limit: NodeJS.Timeout | undefined;

@@ -12,7 +12,10 @@ export interface BatchOptions {
   readonly holdMs: number;
 }
 
-/** Gathers changes and hands them on: nothing before `open`, then the newest version of each object, shortly after it came. */
+/**
+ * Gathers changes and hands them on: nothing before `open`, then the newest version of each object,
+ * shortly after it came.
+ */
 export class Batch {
   readonly #options: BatchOptions;
   #changes = new Map<Key, Resource | undefined>();

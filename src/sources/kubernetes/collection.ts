@@ -27,7 +27,10 @@ interface Read {
   readonly resource: Resource | undefined;
 }
 
-/** The objects of one kind in one scope: what has been emitted of them, so that a new list emits only differences. */
+/**
+ * The objects of one kind in one scope: what has been emitted of them, so that a new list emits
+ * only differences.
+ */
 export class Collection {
   readonly #options: CollectionOptions;
   readonly #known = new Map<Key, string>();
@@ -44,7 +47,8 @@ export class Collection {
       const version = object.metadata.resourceVersion ?? "";
       const shaped = shape(object);
       if ("resource" in shaped) return { key, version, resource: shaped.resource };
-      // A relist or a status write of others brings the same object again: one line a version is enough.
+      // A relist or a status write of others brings the same object again: one line a version is
+      // enough.
       if (this.#known.get(key) !== version) {
         observer?.log?.("warn", `${key} is left out, it is not shaped as expected: ${shaped.problem}`);
       }

@@ -1,4 +1,7 @@
-/** What of the Gateway API is installed: told by the CRDs' own metadata, which also tell when kinds come and go. */
+/**
+ * What of the Gateway API is installed: told by the CRDs' own metadata, which also tell when kinds
+ * come and go.
+ */
 import { EXPERIMENTAL_GROUP, GATEWAY_GROUP, MERGEWAY_GROUP } from "../../api/resource.ts";
 import { hasStatus } from "../../kubernetes/api-error.ts";
 import type { ApiObject } from "../../kubernetes/api-object.ts";
@@ -8,7 +11,10 @@ import { type ListWatchTiming, listWatch } from "../../kubernetes/list-watch.ts"
 import type { KubernetesObserver } from "../../kubernetes/observer.ts";
 
 export interface Installation {
-  /** Versions of the Gateway API (`v1.7.0`) that its CRDs say they are of; empty when none is installed or may be read. */
+  /**
+   * Versions of the Gateway API (`v1.7.0`) that its CRDs say they are of; empty when none is
+   * installed or may be read.
+   */
   readonly bundleVersions: readonly string[];
   readonly channels: readonly string[];
   /** Whether CRDs may be read at all. */
@@ -34,7 +40,9 @@ interface Crd {
   readonly channel: string | undefined;
 }
 
-/** Calls back at least once, and then with every change to the CRDs that Mergeway reads objects of. */
+/**
+ * Calls back at least once, and then with every change to the CRDs that Mergeway reads objects of.
+ */
 export async function watchInstallation(options: InstallationOptions, signal: AbortSignal): Promise<void> {
   const { client, onChange, onNews, observer, timing } = options;
   if (!(await mayRead(client, observer, signal))) {
@@ -107,7 +115,9 @@ function isOfInterest({ name }: Crd): boolean {
   return GROUPS.some((group) => name.endsWith(`.${group}`));
 }
 
-/** Experimental kinds have a life of their own: XListenerSet stays at the last version that had it. */
+/**
+ * Experimental kinds have a life of their own: XListenerSet stays at the last version that had it.
+ */
 function describe(crds: readonly Crd[]): Installation {
   const standard = crds.filter(({ name }) => name.endsWith(`.${GATEWAY_GROUP}`));
   return {

@@ -1,7 +1,8 @@
 /**
- * Which Secrets and ConfigMaps are of use: those that a Gateway of our classes, a set of such a Gateway, or a policy refers to, and those that parameters refer to
- * which such a Gateway or its class uses; of those, the ones that may be used (permits.ts).
- * Counted as references come and go, so that a change costs what the changed object refers to.
+ * Which Secrets and ConfigMaps are of use: those that a Gateway of our classes, a set of such a
+ * Gateway, or a policy refers to, and those that parameters refer to which such a Gateway or its
+ * class uses; of those, the ones that may be used (permits.ts). Counted as references come and go,
+ * so that a change costs what the changed object refers to.
  */
 import type { Gateway, ListenerSet } from "../../api/gateway.ts";
 import type { GatewayParameters } from "../../api/gateway-parameters.ts";

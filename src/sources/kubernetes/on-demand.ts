@@ -1,6 +1,7 @@
 /**
- * Objects of which only those of use are read. A watch of metadata alone tells when one of them has changed; its content is fetched then, and nothing is
- * kept of any other. An object is also fetched when it is first wanted, whatever the watch has said so far: the two are not in step.
+ * Objects of which only those of use are read. A watch of metadata alone tells when one of them has
+ * changed; its content is fetched then, and nothing is kept of any other. An object is also fetched
+ * when it is first wanted, whatever the watch has said so far: the two are not in step.
  */
 import { type Key, partsOf } from "../../api/key.ts";
 import type { Kind, Resource } from "../../api/resource.ts";
@@ -113,7 +114,8 @@ export class OnDemand {
       } catch (error) {
         if (signal.aborted) return;
         const failure = ApiError.fromFailure(key, error);
-        // Not being allowed to read it is an answer too: what refers to it says that it cannot be used.
+        // Not being allowed to read it is an answer too: what refers to it says that it cannot be
+        // used.
         if (failure.status === 403) this.#settle(key);
         const wait = backoff.next(failure.status === 403 ? 30_000 : failure.retryAfterMs);
         observer?.log?.("warn", `cannot read ${key}: ${failure.message}`, { retryInMs: Math.round(wait) });

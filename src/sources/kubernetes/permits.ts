@@ -1,15 +1,22 @@
 /**
- * Which of the referred objects may be used: those of the referrer's own namespace, and those that a ReferenceGrant lets it use. What nobody may use is not read, whoever refers to it:
- * a tenant must not have another's keys brought into the controller by naming them.
+ * Which of the referred objects may be used: those of the referrer's own namespace, and those that
+ * a ReferenceGrant lets it use. What nobody may use is not read, whoever refers to it: a tenant
+ * must not have another's keys brought into the controller by naming them.
  */
 import { type Key, keyFor, partsOf } from "../../api/key.ts";
 import type { ReferenceGrant } from "../../api/policies.ts";
 import type { Kind } from "../../api/resource.ts";
 
-/** Who refers to something in another namespace: `group|kind|namespace`; empty for whoever refers to what is beside it. */
+/**
+ * Who refers to something in another namespace: `group|kind|namespace`; empty for whoever refers to
+ * what is beside it.
+ */
 export type From = string;
 
-/** An object, and on whose behalf: `Secret/team-a/cert`, or `Secret/team-a/cert|group|kind|namespace`. */
+/**
+ * An object, and on whose behalf: `Secret/team-a/cert`, or
+ * `Secret/team-a/cert|group|kind|namespace`.
+ */
 export type Use = string;
 
 export interface PermitChange {
@@ -31,7 +38,10 @@ export class Permits {
   /** Objects of a kind and namespace that somebody elsewhere refers to. */
   readonly #fromElsewhere = new Map<Key, Set<Key>>();
   readonly #grants = new Map<Key, ReadonlySet<Use>>();
-  /** How many grants give a permission; one without a name is for all objects of the kind and namespace. */
+  /**
+   * How many grants give a permission; one without a name is for all objects of the kind and
+   * namespace.
+   */
   readonly #permissions = new Map<Use, number>();
   readonly #wanted = new Set<Key>();
 

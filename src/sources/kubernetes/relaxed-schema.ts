@@ -1,7 +1,8 @@
 /**
- * Objects in a cluster were admitted by the CRDs installed there, which may be older or newer than the schemas we have. What our code relies on is the
- * shape: types, required fields, enumerations and defaults. Limits, patterns and rules are the API server's business; a newer one may have relaxed
- * them, and an object that was stored before they existed is still served.
+ * Objects in a cluster were admitted by the CRDs installed there, which may be older or newer than
+ * the schemas we have. What our code relies on is the shape: types, required fields, enumerations
+ * and defaults. Limits, patterns and rules are the API server's business; a newer one may have
+ * relaxed them, and an object that was stored before they existed is still served.
  */
 import { compile } from "../../api/admission/schema/compile.ts";
 import type { FieldError } from "../../api/admission/schema/field-error.ts";
@@ -10,7 +11,10 @@ import type { Schema } from "../../api/admission/schema/schema.ts";
 
 export type Shaping = { readonly value: unknown } | { readonly problem: string };
 
-/** A function that copies what the schema knows of a value, with defaults, or says what does not fit. */
+/**
+ * A function that copies what the schema knows of a value, with defaults, or says what does not
+ * fit.
+ */
 export function compileRelaxed(schema: Schema, hidesValues = false): (value: unknown) => Shaping {
   const check = compile(relax(schema));
   return (value) => {

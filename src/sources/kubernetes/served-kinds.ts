@@ -1,7 +1,8 @@
 /**
- * Which kinds are watched: those that the API server serves now. A kind that is not installed is no error; one that appears is watched from then on,
- * one that goes is forgotten. Absence must be seen several times before it is believed: a server that is just starting may not know its own CRDs yet,
- * and forgetting a kind takes down everything that it configured.
+ * Which kinds are watched: those that the API server serves now. A kind that is not installed is no
+ * error; one that appears is watched from then on, one that goes is forgotten. Absence must be seen
+ * several times before it is believed: a server that is just starting may not know its own CRDs
+ * yet, and forgetting a kind takes down everything that it configured.
  */
 import type { Kind } from "../../api/resource.ts";
 import { ApiError } from "../../kubernetes/api-error.ts";

@@ -1,4 +1,7 @@
-/** Objects as an API server hands them out → the shapes of src/api, with nothing in memory that Mergeway does not read. */
+/**
+ * Objects as an API server hands them out → the shapes of src/api, with nothing in memory that
+ * Mergeway does not read.
+ */
 import { withChildGateways } from "../../api/admission/child-gateways.ts";
 import { CONFIG_MAP, ENDPOINT_SLICE, SECRET, SERVICE } from "../../api/admission/core-schemas.ts";
 import { knownKinds } from "../../api/admission/kinds.ts";
@@ -23,7 +26,8 @@ export function shaperOf(kind: Kind, apiVersion: string): Shaper {
     const { apiVersion: _, kind: __, metadata, status: given, ...rest } = object;
     const fields: Shaping = shapeFields(rest);
     if ("problem" in fields) return fields;
-    // Checked, but kept as it is: entries of other controllers are written back exactly as they were.
+    // Checked, but kept as it is: entries of other controllers are written back exactly as they
+    // were.
     const checked = shapeStatus !== undefined && given !== undefined ? shapeStatus(given) : undefined;
     if (checked !== undefined && "problem" in checked) return { problem: `status.${checked.problem}` };
     const resource = {
@@ -62,7 +66,10 @@ const REQUIRED: Readonly<Partial<Record<Kind, Pick<Schema, "required">>>> = {
   ),
 };
 
-/** A version that we have no schema of gets that of the newest: what fits is used, what does not is left out. */
+/**
+ * A version that we have no schema of gets that of the newest: what fits is used, what does not is
+ * left out.
+ */
 function schemaOf(kind: Kind, version: string): Schema {
   const own = OWN_SCHEMAS[kind];
   if (own !== undefined) return own;

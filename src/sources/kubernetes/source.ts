@@ -1,6 +1,7 @@
 /**
- * A cluster as a source: list and watch of every kind that Mergeway reads, in batches. The first batch comes when all kinds have been listed and what
- * they refer to has been read: a controller that starts must not judge by half of the facts.
+ * A cluster as a source: list and watch of every kind that Mergeway reads, in batches. The first
+ * batch comes when all kinds have been listed and what they refer to has been read: a controller
+ * that starts must not judge by half of the facts.
  */
 import { type Key, partsOf } from "../../api/key.ts";
 import { GROUP_OF_KIND, type Kind, type Resource } from "../../api/resource.ts";
@@ -26,11 +27,15 @@ export interface KubernetesSourceOptions {
   /** Read only these namespaces; everything without. */
   readonly namespaces?: readonly string[];
   /**
-   * Kinds that may not be read count as absent: right for a person's look at a cluster. Without it the first batch waits for the right: a
-   * controller that took a missing right for missing Secrets would stop serving them.
+   * Kinds that may not be read count as absent: right for a person's look at a cluster. Without it
+   * the first batch waits for the right: a controller that took a missing right for missing Secrets
+   * would stop serving them.
    */
   readonly skipForbidden?: boolean;
-  /** Every time something about the installed Gateway API CRDs is learnt, and at least once before the first batch. */
+  /**
+   * Every time something about the installed Gateway API CRDs is learnt, and at least once before
+   * the first batch.
+   */
   readonly onInstallation?: (installation: Installation) => void;
   readonly observer?: KubernetesObserver;
   readonly timing?: Partial<ListWatchTiming>;
@@ -162,7 +167,10 @@ class Run {
     for (const scope of this.#scopesOf(kind)) this.#arrived(listOf(kind, scope));
   }
 
-  /** A collection that is absent although its kind was served: discovery will say more, and meanwhile it is tried again. */
+  /**
+   * A collection that is absent although its kind was served: discovery will say more, and
+   * meanwhile it is tried again.
+   */
   async #follow(collection: Collection, apiVersion: string, signal: AbortSignal): Promise<void> {
     while ((await collection.run(apiVersion, signal)) === "absent") {
       this.#served.poke();

@@ -1,8 +1,8 @@
 /**
- * Which Events a status write is worth: transitions only, told by comparing the conditions before with those after. So a new leader, which finds the
- * statuses as they should be, announces nothing.
- * A tenant's Event repeats what its own status says, and that names nothing of others. Who holds what was wanted is told to the Gateway's owner, in the
- * Gateway's namespace.
+ * Which Events a status write is worth: transitions only, told by comparing the conditions before
+ * with those after. So a new leader, which finds the statuses as they should be, announces nothing.
+ * A tenant's Event repeats what its own status says, and that names nothing of others. Who holds
+ * what was wanted is told to the Gateway's owner, in the Gateway's namespace.
  */
 import { type Key, partsOf } from "../../api/key.ts";
 import type { Condition } from "../../api/metadata.ts";
@@ -60,7 +60,9 @@ export function announcementsOf(write: StatusWrite, find: Find): readonly Announ
   }
 }
 
-/** Somebody keeps changing a status of ours. The first times may be a restore or a clumsy script. */
+/**
+ * Somebody keeps changing a status of ours. The first times may be a restore or a clumsy script.
+ */
 function announcementOfFight(key: Key, live: LiveObject, times: number): Announcement | undefined {
   if (times < 3) return undefined;
   const note =
@@ -170,7 +172,10 @@ const TOPICS: readonly Topic[] = [
   { type: "Programmed", bad: "False", recovered: "Programmed", action: "Program" },
 ];
 
-/** A cause often makes several conditions false at once, and says the same in each: it is told once when it begins and once when it ends. */
+/**
+ * A cause often makes several conditions false at once, and says the same in each: it is told once
+ * when it begins and once when it ends.
+ */
 function conditionNews(
   before: readonly Condition[],
   after: readonly Condition[],

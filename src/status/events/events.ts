@@ -1,6 +1,7 @@
 /**
- * Events on objects that people describe. They are a courtesy: never waited for, never repeated within a while, limited for each object and
- * in all, and dropped rather than queued when there are too many. Everything that matters is in the status as well.
+ * Events on objects that people describe. They are a courtesy: never waited for, never repeated
+ * within a while, limited for each object and in all, and dropped rather than queued when there are
+ * too many. Everything that matters is in the status as well.
  */
 import { randomBytes } from "node:crypto";
 import { ApiError } from "../../kubernetes/api-error.ts";

@@ -1,4 +1,7 @@
-/** What a GatewayClass says beyond the engine's verdict: the installed version of the Gateway API, and what the data plane can do. */
+/**
+ * What a GatewayClass says beyond the engine's verdict: the installed version of the Gateway API,
+ * and what the data plane can do.
+ */
 import { fails, holds, type Verdict } from "../../engine/foundation/verdict.ts";
 import type { Status } from "./merge-status.ts";
 
@@ -10,7 +13,10 @@ export interface InstalledApi {
 
 /** The minor version that this program is made for and tested with. */
 const SUPPORTED = "v1.7";
-/** From here on supportedFeatures is a list of objects; before, it was experimental and of another shape. */
+/**
+ * From here on supportedFeatures is a list of objects; before, it was experimental and of another
+ * shape.
+ */
 const FEATURES_SINCE = { major: 1, minor: 3 };
 
 export function supportedVersion(api: InstalledApi): Verdict {

@@ -5,7 +5,10 @@ import { type ApiMetadata, objectPath } from "../../kubernetes/api-object.ts";
 import { PLURAL_OF_KIND } from "../../kubernetes/kinds.ts";
 import type { Status } from "./merge-status.ts";
 
-/** What is known of an object in the cluster: from the watch, from an answer to a write, or from a fresh read. */
+/**
+ * What is known of an object in the cluster: from the watch, from an answer to a write, or from a
+ * fresh read.
+ */
 export interface LiveObject {
   readonly apiVersion: string;
   readonly metadata: ApiMetadata;
@@ -50,8 +53,8 @@ export function pathOf(key: Key, { apiVersion }: LiveObject, subresource?: "stat
 }
 
 /**
- * What the server made of a field that we wrote: an older CRD drops what it does not know. Without this memory the difference
- * would be written again and again.
+ * What the server made of a field that we wrote: an older CRD drops what it does not know. Without
+ * this memory the difference would be written again and again.
  */
 export class Normalised {
   /** Made when first needed: there is one of these for every route. */

@@ -1,6 +1,7 @@
 /**
- * Our part of a status laid over what the object holds. Whatever is not ours stays exactly as it is and where it is: conditions of types that we do not
- * write, and entries of other controllers among the parents of a route or the ancestors of a policy.
+ * Our part of a status laid over what the object holds. Whatever is not ours stays exactly as it is
+ * and where it is: conditions of types that we do not write, and entries of other controllers among
+ * the parents of a route or the ancestors of a policy.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Condition } from "../../api/metadata.ts";
@@ -28,7 +29,10 @@ export function isOwnType(type: string): boolean {
 /** How many entries the API allows. */
 const MOST_ENTRIES: Readonly<Record<string, number>> = { parents: 32, ancestors: 16 };
 
-/** The fields of the status that must change, with their whole new values; none when all is as it should be. */
+/**
+ * The fields of the status that must change, with their whole new values; none when all is as it
+ * should be.
+ */
 export function changedFields(current: Status | undefined, rendered: Status, controllerName: string): Status {
   const changed: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(rendered)) {
@@ -59,7 +63,9 @@ function mergeField(field: string, before: unknown, value: unknown, controllerNa
   }
 }
 
-/** Ours in the places where they were, new ones at the end; those that no longer apply are left out. */
+/**
+ * Ours in the places where they were, new ones at the end; those that no longer apply are left out.
+ */
 export function mergeConditions(
   before: readonly Condition[],
   own: readonly Condition[],
@@ -120,7 +126,9 @@ export function hasOwnEntry(status: Status | undefined, controllerName: string):
   return entries.some((entry) => entry.controllerName === controllerName);
 }
 
-/** Whether anybody has written conditions: those that the CRD fills in carry the beginning of time. */
+/**
+ * Whether anybody has written conditions: those that the CRD fills in carry the beginning of time.
+ */
 export function isWritten(status: Status | undefined): boolean {
   return listOf<Condition>(status?.["conditions"]).some(
     ({ lastTransitionTime }) => lastTransitionTime !== undefined && !lastTransitionTime.startsWith("1970-"),

@@ -1,6 +1,7 @@
 /**
- * What of an object's status was last written by us, by the API server's own records. Needed where we have nothing more to say of an object: another controller
- * may be in charge of it now, and whatever that one has written is not ours to clear.
+ * What of an object's status was last written by us, by the API server's own records. Needed where
+ * we have nothing more to say of an object: another controller may be in charge of it now, and
+ * whatever that one has written is not ours to clear.
  */
 import type { ManagedFields } from "../../kubernetes/api-object.ts";
 

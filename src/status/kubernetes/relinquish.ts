@@ -1,4 +1,7 @@
-/** The status of a Gateway or set that is not ours any more: what we wrote goes back to what a new object has, the rest stays. */
+/**
+ * The status of a Gateway or set that is not ours any more: what we wrote goes back to what a new
+ * object has, the rest stays.
+ */
 import type { Condition } from "../../api/metadata.ts";
 import { listOf, type Status } from "./merge-status.ts";
 import { isNothing, type OwnedStatus } from "./ownership.ts";

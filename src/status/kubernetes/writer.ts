@@ -1,11 +1,10 @@
 /**
- * Writes verdicts into the cluster.
- *   own parts only   read, modify, write under the version that was read; a conflict reads again
- *   only on change   what the object already says is not written, so a new leader writes nothing that is already true
- *   newest only      one write at a time for an object, of whatever is true by then
- *   gathered         what would soon be written again waits for a moment (`gathering.ts`)
- *   no fights        what somebody keeps rewriting is written again ever more rarely, and that is reported
- * Every replica feeds it; only the one that leads calls `run`.
+ * Writes verdicts into the cluster. own parts only read, modify, write under the version that was
+ * read; a conflict reads again only on change what the object already says is not written, so a new
+ * leader writes nothing that is already true newest only one write at a time for an object, of
+ * whatever is true by then gathered what would soon be written again waits for a moment
+ * (`gathering.ts`) no fights what somebody keeps rewriting is written again ever more rarely, and
+ * that is reported Every replica feeds it; only the one that leads calls `run`.
  */
 import { setImmediate } from "node:timers/promises";
 import { type Key, kindOf, partsOf } from "../../api/key.ts";
@@ -88,7 +87,10 @@ export class StatusWriter {
     }
   }
 
-  /** Takes the engine's newest verdicts, and when that was seen which changed them, if it was a change that was watched. */
+  /**
+   * Takes the engine's newest verdicts, and when that was seen which changed them, if it was a
+   * change that was watched.
+   */
   judge(verdicts: Iterable<readonly [Key, ObjectVerdict | undefined]>, since?: number): void {
     for (const [key, verdict] of verdicts) {
       const entry = this.#entryOf(key);
@@ -255,7 +257,10 @@ export class StatusWriter {
     return desiredStatus(key, entry, verdict, { ...this.#options, isGrace, date: this.#clock.date() });
   }
 
-  /** An object that nothing can be said of any more: our entries go; of a Gateway or set, what is recorded as written by us. */
+  /**
+   * An object that nothing can be said of any more: our entries go; of a Gateway or set, what is
+   * recorded as written by us.
+   */
   async #farewell(key: Key, entry: StatusEntry, signal: AbortSignal): Promise<DesiredStatus | undefined> {
     const { live } = entry;
     if (live === undefined) return undefined;

@@ -1,8 +1,9 @@
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 
 /**
- * Names of things to do: each at most once in the queue and at most once under way, whatever is asked meanwhile. Names are in lanes that take turns, so
- * that a tenant with very many of them delays itself alone.
+ * Names of things to do: each at most once in the queue and at most once under way, whatever is
+ * asked meanwhile. Names are in lanes that take turns, so that a tenant with very many of them
+ * delays itself alone.
  */
 export class WorkQueue {
   readonly #laneOf: (name: string) => string;

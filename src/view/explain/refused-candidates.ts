@@ -1,4 +1,7 @@
-/** Candidates that the routing table never saw: listeners that hold nothing, and routes that no listener took. */
+/**
+ * Candidates that the routing table never saw: listeners that hold nothing, and routes that no
+ * listener took.
+ */
 import { hostnameOf, normalizeName } from "../../matching/authority.ts";
 import type { Elimination, ExplainedRequest, ListenerRef } from "../../matching/explain/explanation.ts";
 import { matchesName } from "../../plan/hostname.ts";

@@ -1,4 +1,7 @@
-/** The controller's side of tunnels: which tunnel a Gateway gets, what its owner reads, what is written in the cluster and when it is deleted. The API is a double, the cluster a list. */
+/**
+ * The controller's side of tunnels: which tunnel a Gateway gets, what its owner reads, what is
+ * written in the cluster and when it is deleted. The API is a double, the cluster a list.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Gateway } from "../../../src/api/gateway.ts";
 import { type Key, keyOf } from "../../../src/api/key.ts";

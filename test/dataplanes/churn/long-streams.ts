@@ -1,6 +1,6 @@
 /**
- * Four tenants with something that lasts: a slow download, a WebSocket, an HTTP/2 answer and a gRPC call in both directions. Each runs until it is
- * told to end, and then says what it has noticed.
+ * Four tenants with something that lasts: a slow download, a WebSocket, an HTTP/2 answer and a gRPC
+ * call in both directions. Each runs until it is told to end, and then says what it has noticed.
  */
 
 import { once } from "node:events";

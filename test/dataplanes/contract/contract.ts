@@ -1,6 +1,6 @@
 /**
- * What every data plane must do, proven with real sockets: a plan goes in, requests go through, answers come out.
- * A data plane takes part by calling `describeDataPlane` with a way to make one.
+ * What every data plane must do, proven with real sockets: a plan goes in, requests go through,
+ * answers come out. A data plane takes part by calling `describeDataPlane` with a way to make one.
  */
 
 import { describe } from "vitest";

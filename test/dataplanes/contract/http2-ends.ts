@@ -17,7 +17,9 @@ import { setStage } from "./stage.ts";
 const http = port(80);
 const shop = listener("shop", http, "shop.example");
 
-/** Where an answer over HTTP/2 ends: with its header, if that is all there is of it (RFC 9113, 8.1). */
+/**
+ * Where an answer over HTTP/2 ends: with its header, if that is all there is of it (RFC 9113, 8.1).
+ */
 export function describeHttp2Ends(create: CreateDataPlane): void {
   const stage = setStage(create);
   const open = (at: number): ClientHttp2Session => {

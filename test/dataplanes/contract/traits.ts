@@ -4,11 +4,16 @@ import { test } from "vitest";
 export interface Traits {
   /** It reads HTTP itself, so its strictness is this project's own, and its limits can be set. */
   readonly ownHttp: boolean;
-  /** It closes connections on which nothing happens as soon as what they were opened for has gone. */
+  /**
+   * It closes connections on which nothing happens as soon as what they were opened for has gone.
+   */
   readonly endsIdle: boolean;
   /** A client that ends its side of an upgraded HTTP/2 stream is seen to do so by the backend. */
   readonly endsUpgrades: boolean;
-  /** It passes on every interim answer, not only the first, and answers `Expect: 100-continue` itself. */
+  /**
+   * It passes on every interim answer, not only the first, and answers `Expect: 100-continue`
+   * itself.
+   */
   readonly allInterim: boolean;
 }
 

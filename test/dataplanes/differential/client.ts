@@ -27,7 +27,10 @@ type SecureRequestOptions = RequestOptions & Pick<ConnectionOptions, "ALPNProtoc
 
 const PATIENCE_MS = 10_000;
 
-/** A client of one data plane. Cleartext connections outlive changes of the configuration unless it is told otherwise; TLS ones are for one configuration. */
+/**
+ * A client of one data plane. Cleartext connections outlive changes of the configuration unless it
+ * is told otherwise; TLS ones are for one configuration.
+ */
 export class Client {
   readonly #portOf: (port: number) => number;
   readonly #anonymous: SecureContext = createSecureContext();

@@ -30,17 +30,24 @@ export interface Entry {
   readonly endsIdle: boolean;
   /** Whether gRPC clients are redirected as others are; else they are told in gRPC's words. */
   readonly redirectsGrpc: boolean;
-  /** Whether a port refuses all server names that only another port serves; else requests may get 404 or 421. */
+  /**
+   * Whether a port refuses all server names that only another port serves; else requests may get
+   * 404 or 421.
+   */
   readonly namesByPort: boolean;
   /** Whether `%2f` becomes `%2F`. */
   readonly raisesEscapes: boolean;
-  /** Whether a redirect from a wildcard names the host in lower case, and no port that only the client named; else it is as the client wrote it. */
+  /**
+   * Whether a redirect from a wildcard names the host in lower case, and no port that only the
+   * client named; else it is as the client wrote it.
+   */
   readonly writesHosts: boolean;
 }
 
 /**
- * One data plane for many configurations. It is fed with what one long-lived engine says has changed; what `explain` says of the same
- * configuration comes from an engine that has seen nothing else.
+ * One data plane for many configurations. It is fed with what one long-lived engine says has
+ * changed; what `explain` says of the same configuration comes from an engine that has seen nothing
+ * else.
  */
 export class Contender {
   readonly entry: Entry;

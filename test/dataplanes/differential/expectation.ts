@@ -3,7 +3,10 @@ import type { BackendShare, Explanation } from "../../../src/matching/explain/ex
 import type { Outcome } from "./client.ts";
 import { backendName } from "./names.ts";
 
-/** What `explain` leaves possible: one outcome, or one for each backend with a share of the requests. */
+/**
+ * What `explain` leaves possible: one outcome, or one for each backend with a share of the
+ * requests.
+ */
 export function expectedOutcomes(
   explanation: Explanation,
   { grpc, redirectsGrpc }: { readonly grpc: boolean; readonly redirectsGrpc: boolean },
@@ -17,7 +20,10 @@ export function expectedOutcomes(
   return [ownAnswer(status ?? 0, grpc)];
 }
 
-/** A redirect to where the client is, with its host as it wrote it: in capitals, or with a port where explain gives none. */
+/**
+ * A redirect to where the client is, with its host as it wrote it: in capitals, or with a port
+ * where explain gives none.
+ */
 export function withHostAsWritten(
   { location = "", status = 0 }: Explanation,
   { authority, grpc }: { readonly authority: string; readonly grpc: boolean },
@@ -42,7 +48,10 @@ function ofShare({ namespace, name, status }: BackendShare, grpc: boolean): Outc
   return { status: 200, backend: backendName(namespace ?? "", name ?? "") };
 }
 
-/** gRPC clients are told in gRPC's words; the mapping is the protocol's own (HTTP to gRPC status code mapping). */
+/**
+ * gRPC clients are told in gRPC's words; the mapping is the protocol's own (HTTP to gRPC status
+ * code mapping).
+ */
 export function ownAnswer(status: number, grpc: boolean): Outcome {
   return grpc ? { status: 200, grpcStatus: GRPC_STATUS.get(status) ?? 2 } : { status };
 }

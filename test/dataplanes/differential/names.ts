@@ -3,7 +3,10 @@
 export const TEAMS = ["team-a", "team-b"] as const;
 export const PLATFORM = "platform";
 
-/** Ports as listeners name them, the usual ones more often. The last one is for whoever asks where nobody listens. */
+/**
+ * Ports as listeners name them, the usual ones more often. The last one is for whoever asks where
+ * nobody listens.
+ */
 export const HTTP_PORTS = [80, 80, 80, 8080] as const;
 export const TLS_PORTS = [443, 443, 443, 8443] as const;
 export const UNUSED_PORT = 9999;
@@ -11,7 +14,10 @@ export const PORTS: ReadonlySet<number> = new Set([...HTTP_PORTS, ...TLS_PORTS, 
 
 export const PATTERNS = ["a.test", "b.test", "sub.a.test", "*.a.test", "*.sub.a.test", "*.test"] as const;
 
-/** `wire` is behind TLS passthrough and speaks TLS itself; `none` has no endpoints; `gone` does not exist. */
+/**
+ * `wire` is behind TLS passthrough and speaks TLS itself; `none` has no endpoints; `gone` does not
+ * exist.
+ */
 export const SERVICES = ["one", "two", "none", "gone"] as const;
 export const SERVING = ["one", "two"] as const;
 export const WIRE = "wire";

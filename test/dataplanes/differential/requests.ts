@@ -9,7 +9,9 @@ export interface WireRequest extends ExplainedRequest {
   readonly scheme: "http" | "https";
   readonly version: "h1" | "h2";
   readonly rawPath: string;
-  /** Which listener of the configuration the request is for, counted around; undefined: as it is. */
+  /**
+   * Which listener of the configuration the request is for, counted around; undefined: as it is.
+   */
   readonly aim: number | undefined;
   /** Answers of the proxy itself then come in gRPC's words. */
   readonly grpc: boolean;
@@ -127,7 +129,10 @@ export const wireRequest: fc.Arbitrary<WireRequest> = fc
     clientCertificate: more.clientCertificate,
   }));
 
-/** Random names seldom meet: an aimed request goes to the port of a listener, for a name that it is for. */
+/**
+ * Random names seldom meet: an aimed request goes to the port of a listener, for a name that it is
+ * for.
+ */
 export function aimed(request: WireRequest, manifests: readonly Manifest[]): WireRequest {
   const listeners = manifests.flatMap((manifest) => {
     const { listeners: own = [] } = manifest["spec"] as { readonly listeners?: readonly AimedListener[] };

@@ -1,4 +1,7 @@
-/** What Envoy is told, without an Envoy: rewriting must come to what the matching code says, and bytes to what was meant. */
+/**
+ * What Envoy is told, without an Envoy: rewriting must come to what the matching code says, and
+ * bytes to what was meant.
+ */
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

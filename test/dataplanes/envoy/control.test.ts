@@ -1,4 +1,7 @@
-/** The stream between the controller and Envoy: what is sent, in which order, how often, and what happens when it breaks or is refused. */
+/**
+ * The stream between the controller and Envoy: what is sent, in which order, how often, and what
+ * happens when it breaks or is refused.
+ */
 
 import { once } from "node:events";
 import { Agent, request } from "node:http";

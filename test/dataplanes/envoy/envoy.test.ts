@@ -1,8 +1,8 @@
 import { describeDataPlane } from "../contract/contract.ts";
 import { createEnvoy } from "../support/envoy-plane.ts";
 
-// Envoy's reading of HTTP is Envoy's own matter; idle connections stay until its drain time is over; and it passes the end of an upgraded
-// HTTP/2 stream on only when both sides have ended.
+// Envoy's reading of HTTP is Envoy's own matter; idle connections stay until its drain time is
+// over; and it passes the end of an upgraded HTTP/2 stream on only when both sides have ended.
 describeDataPlane("Envoy", (options) => createEnvoy(options), {
   ownHttp: false,
   endsIdle: false,

@@ -1,6 +1,7 @@
 /**
- * What happens to requests and to the state when something breaks between Envoys and their controllers. With ENVOY_FAULTS=full in the long form, which
- * writes docs/reference/envoy-faults.md.
+ * What happens to requests and to the state when something breaks between Envoys and their
+ * controllers. With ENVOY_FAULTS=full in the long form, which writes
+ * docs/reference/envoy-faults.md.
  */
 
 import { writeFileSync } from "node:fs";

@@ -1,6 +1,7 @@
 /**
- * Names that nobody has configured, by the thousand: under a wildcard, and belonging to nobody. Envoy and its server keep only so many, and other
- * tenants do not notice. FLOOD=40000 for as many of each kind, with the limits that users have.
+ * Names that nobody has configured, by the thousand: under a wildcard, and belonging to nobody.
+ * Envoy and its server keep only so many, and other tenants do not notice. FLOOD=40000 for as many
+ * of each kind, with the limits that users have.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -31,7 +32,10 @@ const limits =
     : defaultStreamLimits;
 const WIDTH = 200;
 const PATIENCE_MS = 100;
-/** Names that Envoy has asked for or been told of, and the other side does not know yet. Envoy's main thread has a queue of its own, which grows where others take the processor. */
+/**
+ * Names that Envoy has asked for or been told of, and the other side does not know yet. Envoy's
+ * main thread has a queue of its own, which grows where others take the processor.
+ */
 const UNDER_WAY = WANTED === undefined ? 600 : 10_000;
 const PAUSE_MS = 20;
 const QUIET = { timeout: 10_000 };

@@ -1,4 +1,7 @@
-/** The server alone, with clients that only pretend to be Envoys: who may have what, and whose word counts. */
+/**
+ * The server alone, with clients that only pretend to be Envoys: who may have what, and whose word
+ * counts.
+ */
 
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import { afterEach, describe, expect, test } from "vitest";

@@ -1,4 +1,7 @@
-/** When an Envoy counts as serving what it was given: what a frozen one never does, and what neither a flood of names nor a flow of changes may hold up. */
+/**
+ * When an Envoy counts as serving what it was given: what a frozen one never does, and what neither
+ * a flood of names nor a flow of changes may hold up.
+ */
 import { afterEach, describe, expect, test } from "vitest";
 import { AdsStream, defaultStreamLimits } from "../../../src/dataplanes/envoy/ads/ads-stream.ts";
 import { type Kind, resource, urlOf } from "../../../src/dataplanes/envoy/ads/resource.ts";

@@ -1,4 +1,6 @@
-/** Tenants beside each other on one Envoy: every answer is compared with the routing table's own. */
+/**
+ * Tenants beside each other on one Envoy: every answer is compared with the routing table's own.
+ */
 
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
@@ -46,7 +48,10 @@ describe("tenants on one Envoy", () => {
     return plane;
   };
 
-  /** Nested wildcards, exact names below them, hosts narrower than their listeners, hosts that another listener takes. */
+  /**
+   * Nested wildcards, exact names below them, hosts narrower than their listeners, hosts that
+   * another listener takes.
+   */
   const shapes: readonly { readonly listener: string; readonly hosts: readonly string[] }[] = [
     { listener: "", hosts: ["", "*.deep.test", "only.test"] },
     { listener: "*.example", hosts: ["*.example", "x.example", "b.a.example"] },

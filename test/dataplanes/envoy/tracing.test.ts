@@ -1,4 +1,7 @@
-/** Spans of requests reach a collector that speaks OTLP over gRPC, and only where they are asked for. */
+/**
+ * Spans of requests reach a collector that speaks OTLP over gRPC, and only where they are asked
+ * for.
+ */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { EnvoyDataPlane } from "../../../src/dataplanes/envoy/envoy-data-plane.ts";
 import { createEnvoy } from "../support/envoy-plane.ts";
@@ -73,7 +76,8 @@ describe("tracing by Envoy", () => {
     await serve(0);
     const headers = { "x-client-trace-id": "mine", "x-envoy-force-trace": "1" };
     for (let count = 0; count < 20; count++) await ask(at, { host: "a.example", path: "/quiet", headers });
-    // An Envoy that begins later and does sample: by the time that its spans are there, those of the first would be.
+    // An Envoy that begins later and does sample: by the time that its spans are there, those of
+    // the first would be.
     at = await lastingPort();
     await serve(100);
     await ask(at, { host: "a.example", path: "/loud" });

@@ -1,4 +1,7 @@
-/** What pods serve, over the real stream, as each of two controllers sees it: the one that feeds them, and the one that may be the leader. */
+/**
+ * What pods serve, over the real stream, as each of two controllers sees it: the one that feeds
+ * them, and the one that may be the leader.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -161,7 +164,8 @@ describe("a pod whose data plane does not take what it is given", () => {
     apply(item("three"));
     await expect.poll(confirmed, PATIENT).toEqual(both(2, "b"));
     await b.stop();
-    // Nobody says when a stream has ended at the other side; the newest plan makes the rest of it visible.
+    // Nobody says when a stream has ended at the other side; the newest plan makes the rest of it
+    // visible.
     await expect.poll(() => controllers.flatMap(({ lags }) => lags).length, PATIENT).toBe(1);
     expect(confirmed()).toEqual(both(2, "b"));
     for (const server of controllers) server.expect(GATEWAY, [{ name: "a", isReady: true }]);

@@ -1,4 +1,7 @@
-/** Two controllers that have seen the same world must say the same of it, or every pod of the one would lag behind the other for ever. */
+/**
+ * Two controllers that have seen the same world must say the same of it, or every pod of the one
+ * would lag behind the other for ever.
+ */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PlanDigest } from "../../../src/dataplanes/remote/protocol/plan-digest.ts";

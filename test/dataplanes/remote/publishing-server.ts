@@ -10,7 +10,9 @@ import type { PlanDelta } from "../../../src/plan/plan.ts";
 
 export type PublishingServerOptions = Omit<PlanServerOptions, "publisher"> & PlanPublisherOptions;
 
-/** A server of the plan stream with a publisher of its own: as much of a controller as a pod sees. */
+/**
+ * A server of the plan stream with a publisher of its own: as much of a controller as a pod sees.
+ */
 export class PublishingServer extends PlanServer {
   readonly #publisher: PlanPublisher;
 

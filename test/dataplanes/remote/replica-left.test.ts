@@ -1,4 +1,7 @@
-/** A controller's address leaves DNS while its connection still stands: found on a cluster, where a pod then waited for ever for a plan from nobody. */
+/**
+ * A controller's address leaves DNS while its connection still stands: found on a cluster, where a
+ * pod then waited for ever for a plan from nobody.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** What a peer can do to the plan stream that is nobody, or not who it says it is, or a pod that has been taken over. */
+/**
+ * What a peer can do to the plan stream that is nobody, or not who it says it is, or a pod that has
+ * been taken over.
+ */
 
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from "node:tls";

@@ -1,6 +1,6 @@
 /**
- * Certificates for tests, made in the process: no files, no tools, no packages. X.509 v3 (RFC 5280) with P-256 keys,
- * written as DER by hand because node:crypto reads certificates but makes none.
+ * Certificates for tests, made in the process: no files, no tools, no packages. X.509 v3 (RFC 5280)
+ * with P-256 keys, written as DER by hand because node:crypto reads certificates but makes none.
  */
 
 import {

@@ -9,7 +9,10 @@ import type { PlaneOptions } from "./plane-under-test.ts";
 // While the file is read, so that no test's time limit counts the download.
 const binary = envoyBinary();
 
-/** Envoys as tests want them: one thread, short drains, and every field that Envoy does not know is an error. */
+/**
+ * Envoys as tests want them: one thread, short drains, and every field that Envoy does not know is
+ * an error.
+ */
 export function createEnvoy(
   { bind, trustedHops, onRequestEnd, signal }: PlaneOptions,
   more: Omit<EnvoyOptions, "bind"> = {},

@@ -1,6 +1,7 @@
 /**
- * Many TLS handshakes that get no further than the server's first answer, each for another name: what a flood of made-up names looks like. It comes from a
- * thread of its own, since the one of the test has the server of Envoy to run.
+ * Many TLS handshakes that get no further than the server's first answer, each for another name:
+ * what a flood of made-up names looks like. It comes from a thread of its own, since the one of the
+ * test has the server of Envoy to run.
  */
 
 import { once } from "node:events";
@@ -78,7 +79,10 @@ function greet(port: number, hello: Buffer, patienceMs: number | undefined): Pro
   });
 }
 
-/** What a client of this machine says first; the name can be replaced by another one of the same length. */
+/**
+ * What a client of this machine says first; the name can be replaced by another one of the same
+ * length.
+ */
 async function clientHello(servername: string): Promise<Buffer> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

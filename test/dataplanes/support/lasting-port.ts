@@ -1,8 +1,8 @@
 import { createServer } from "node:net";
 
 /**
- * A free port below the range that the kernel gives to outgoing connections: it stays free while nobody listens on it, so a data
- * plane may open and close it many times.
+ * A free port below the range that the kernel gives to outgoing connections: it stays free while
+ * nobody listens on it, so a data plane may open and close it many times.
  */
 export async function lastingPort(): Promise<number> {
   for (let attempt = 0; attempt < 200; attempt++) {

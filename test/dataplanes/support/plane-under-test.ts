@@ -1,4 +1,7 @@
-/** A data plane with real ports, fed with a plan, and everything around it that a test has to close again. */
+/**
+ * A data plane with real ports, fed with a plan, and everything around it that a test has to close
+ * again.
+ */
 
 import type { CloseOptions, DataPlane } from "../../../src/dataplanes/dataplane.ts";
 import type { EmbeddedOptions } from "../../../src/dataplanes/embedded/limits/options.ts";
@@ -42,7 +45,10 @@ export class PlaneUnderTest {
     });
   }
 
-  /** Every port of the plan gets a free one of this machine, and the plan is programmed when this returns. */
+  /**
+   * Every port of the plan gets a free one of this machine, and the plan is programmed when this
+   * returns.
+   */
   static async start(
     create: CreateDataPlane,
     items: readonly PlanItem[],
@@ -70,7 +76,8 @@ export class PlaneUnderTest {
     for (const item of delta.upserts) this.#known.set(item.id, item);
     this.plane.apply(delta);
     await this.until(() => awaited.every((item) => this.#reports.has(item.id)));
-    // What no report tells of (rules, backends) takes a moment where the data plane is another process.
+    // What no report tells of (rules, backends) takes a moment where the data plane is another
+    // process.
     await this.plane.settle?.();
   }
 

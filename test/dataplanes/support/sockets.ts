@@ -1,4 +1,7 @@
-/** Real sockets for the tests of the data planes: everything that was opened is closed by `release()`. */
+/**
+ * Real sockets for the tests of the data planes: everything that was opened is closed by
+ * `release()`.
+ */
 
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";

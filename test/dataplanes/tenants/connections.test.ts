@@ -106,7 +106,8 @@ describe.each([{ workers: 0 }, { workers: 1 }])(
       first?.destroy();
       await expect.poll(async () => (await echoes()) !== undefined, { timeout: 10_000 }).toBe(true);
 
-      // The hello comes back from an echo: that is as far as a handshake gets here, and enough to be counted.
+      // The hello comes back from an echo: that is as far as a handshake gets here, and enough to
+      // be counted.
       const hello = helloFor("through.example");
       const reached = async (): Promise<boolean> => {
         const socket = await stage.sockets.connect(plane.at(443));

@@ -1,4 +1,7 @@
-/** A tenant that does its worst: requests that are never answered, bodies without end, and backends that are not there. */
+/**
+ * A tenant that does its worst: requests that are never answered, bodies without end, and backends
+ * that are not there.
+ */
 
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -8,7 +11,10 @@ export interface FloodOptions {
   readonly port: number;
   /** The noisy tenant's name; its paths are /held, /sink and /dead. */
   readonly host: string;
-  /** Connections with a request that waits, with a body that goes on, and with requests to a dead backend one after the other. */
+  /**
+   * Connections with a request that waits, with a body that goes on, and with requests to a dead
+   * backend one after the other.
+   */
   readonly slow: number;
   readonly bodies: number;
   readonly dead: number;
@@ -19,7 +25,10 @@ const PIECE: Buffer = Buffer.concat([
   Buffer.alloc(0x10000, "x"),
   Buffer.from("\r\n"),
 ]);
-/** Between two attempts of one connection: without it, the one who floods and the one who measures would fight for the processor. */
+/**
+ * Between two attempts of one connection: without it, the one who floods and the one who measures
+ * would fight for the processor.
+ */
 const PAUSE_MS = 200;
 
 export class Flood {

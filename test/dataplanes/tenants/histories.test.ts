@@ -1,6 +1,7 @@
 /**
- * Random histories of requests that end in every way there is, against the embedded data plane. Afterwards a tenant may have exactly as
- * many requests and connections as its limits say: fewer, and something was not given back; more, and something was twice.
+ * Random histories of requests that end in every way there is, against the embedded data plane.
+ * Afterwards a tenant may have exactly as many requests and connections as its limits say: fewer,
+ * and something was not given back; more, and something was twice.
  */
 
 import { once } from "node:events";
@@ -38,7 +39,8 @@ describe("after a random history", () => {
     };
     await Promise.all(Array.from({ length: AT_ONCE }, run));
 
-    // Mirrors and clients that have only ended their side are under way until the backend's time is over.
+    // Mirrors and clients that have only ended their side are under way until the backend's time is
+    // over.
     await expect.poll(() => heldAtOnce(plane, stage), { timeout: 30_000, interval: 50 }).toBe(REQUESTS);
     await expect.poll(() => openAtOnce(plane, stage), { timeout: 30_000, interval: 50 }).toBe(CONNECTIONS);
   });

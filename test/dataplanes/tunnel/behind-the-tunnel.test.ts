@@ -1,4 +1,7 @@
-/** What tenants and visitors get behind a tunnel: true statuses, isolation by Host alone, schemes, headers, gRPC, WebSockets. */
+/**
+ * What tenants and visitors get behind a tunnel: true statuses, isolation by Host alone, schemes,
+ * headers, gRPC, WebSockets.
+ */
 import { createServer } from "node:http2";
 import { type AddressInfo, connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

@@ -1,4 +1,7 @@
-/** The contract of data planes, where it does not speak of ports, schemes and TLS, over a tunnel whose connector is always there. */
+/**
+ * The contract of data planes, where it does not speak of ports, schemes and TLS, over a tunnel
+ * whose connector is always there.
+ */
 
 import { describe } from "vitest";
 import type { CloseOptions, DataPlane } from "../../../src/dataplanes/dataplane.ts";
@@ -30,7 +33,10 @@ class ConnectedLink implements TunnelLink {
   async close(): Promise<void> {}
 }
 
-/** The contract's plans name their ports and no Gateway: the first port they name is where the tunnel's origin is. */
+/**
+ * The contract's plans name their ports and no Gateway: the first port they name is where the
+ * tunnel's origin is.
+ */
 class TunnelUnderContract implements DataPlane {
   readonly features: ReadonlySet<string> = new Set();
   readonly #options: PlaneOptions;

@@ -1,4 +1,7 @@
-/** The plan behind the tunnel: whose rules a name meets, and that deltas give what a fresh start gives. */
+/**
+ * The plan behind the tunnel: whose rules a name meets, and that deltas give what a fresh start
+ * gives.
+ */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InnerPlan } from "../../../src/dataplanes/tunnel/inner-plan.ts";

@@ -1,4 +1,7 @@
-/** Tunnels over their whole life: made, found again, configured, connected, deleted; and what nobody may see of it. */
+/**
+ * Tunnels over their whole life: made, found again, configured, connected, deleted; and what nobody
+ * may see of it.
+ */
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

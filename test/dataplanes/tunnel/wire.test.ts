@@ -1,4 +1,7 @@
-/** The doubles' own protocol, checked against bytes written by hand: both ends were written together and would else only agree with each other. */
+/**
+ * The doubles' own protocol, checked against bytes written by hand: both ends were written together
+ * and would else only agree with each other.
+ */
 import { describe, expect, test } from "vitest";
 import { encode, MessageReader, Reader, struct, text, words } from "./support/capnp.ts";
 import { configurationProblem, matchingRule } from "./support/ingress-rules.ts";
@@ -83,7 +86,8 @@ describe("messages", () => {
   });
 
   test("are read across segments", () => {
-    // The root leads to the second segment by a far pointer (tag 2): first word of segment 1, where a struct pointer stands.
+    // The root leads to the second segment by a far pointer (tag 2): first word of segment 1, where
+    // a struct pointer stands.
     const first = hex("02000000 01000000");
     const second = hex("00000000 01000100", "2a000000 00000000", "01000000 1a000000", "6869 00 0000000000");
     const root = Reader.root([first, second]);

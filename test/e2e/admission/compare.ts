@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Validation compared: every document is read as `mergeway check` reads it and sent to the API server as a dry run. Runs inside a cluster's network;
- * admission.e2e.ts brings it there.
+ * Validation compared: every document is read as `mergeway check` reads it and sent to the API
+ * server as a dry run. Runs inside a cluster's network; admission.e2e.ts brings it there.
  */
 import { type Agent, request } from "node:https";
 import { parseArgs } from "node:util";
@@ -109,21 +109,28 @@ function post(path: string, text: string): Promise<{ readonly status: number; re
   });
 }
 
-/** The part of an object that its writer and the defaults decide. Statuses are no part of a creation. */
+/**
+ * The part of an object that its writer and the defaults decide. Statuses are no part of a
+ * creation.
+ */
 function comparable(object: Fields): Fields {
   const { apiVersion: _, status: __, metadata, ...fields } = object;
   const { name, labels, annotations, namespace } = metadata as Fields;
   return { ...fields, metadata: { name, labels, annotations, namespace } };
 }
 
-/** Of Kubernetes' own kinds a part is known: that part must be the same, the server's own fields are its business. */
+/**
+ * Of Kubernetes' own kinds a part is known: that part must be the same, the server's own fields are
+ * its business.
+ */
 function differs(
   mine: unknown,
   theirs: unknown,
   partly: boolean,
   at: readonly (string | number)[] = [],
 ): string | undefined {
-  // Go does not write empty maps and lists of its own kinds, and of metadata, nor a port's empty name.
+  // Go does not write empty maps and lists of its own kinds, and of metadata, nor a port's empty
+  // name.
   if (partly && at[at.length - 1] === "name" && !mine && !theirs) return undefined;
   if ((partly || at[0] === "metadata") && isEmpty(mine) && isEmpty(theirs)) return undefined;
   if (Array.isArray(mine) && Array.isArray(theirs) && mine.length === theirs.length) {

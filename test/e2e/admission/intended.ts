@@ -1,6 +1,8 @@
 /**
- * Where Mergeway means to judge otherwise than an API server, and why. Everything that is not in this list is a bug. The Gateway API's own kinds have no
- * entry: with the same CRDs both must agree on all of it. (The fields of child Gateways, which no CRD has yet, are switched off for this comparison.)
+ * Where Mergeway means to judge otherwise than an API server, and why. Everything that is not in
+ * this list is a bug. The Gateway API's own kinds have no entry: with the same CRDs both must agree
+ * on all of it. (The fields of child Gateways, which no CRD has yet, are switched off for this
+ * comparison.)
  */
 import type { Difference } from "./compare.ts";
 
@@ -56,7 +58,10 @@ export function intendedDifference(difference: Difference): string | undefined {
   return INTENDED.find(({ isIt }) => isIt(difference))?.reason;
 }
 
-/** What the server has against a document, one by one: `X "n" is invalid: [a, b]` or without brackets when it is one thing. */
+/**
+ * What the server has against a document, one by one: `X "n" is invalid: [a, b]` or without
+ * brackets when it is one thing.
+ */
 function complaints(message: string): readonly string[] {
   const [, list = ""] = /^.*? is invalid: (.*)$/s.exec(message) ?? [];
   return list.replace(/^\[|\]$/g, "").split(/, (?=[a-z]+(?:\.|\[)[^ ]*: )/);

@@ -1,4 +1,7 @@
-/** Breaks a document, or nearly: one to three changes that know the schema and so land near its limits. */
+/**
+ * Breaks a document, or nearly: one to three changes that know the schema and so land near its
+ * limits.
+ */
 import type { Schema } from "../../../src/api/admission/schema/schema.ts";
 import type { Random } from "./random.ts";
 import { type Fields, isFields, type Seed } from "./seeds.ts";
@@ -82,7 +85,9 @@ export class Mutator {
     this.#random.of(ways)();
   }
 
-  /** A value from the same place of another document, in full or as a field that is not there yet. */
+  /**
+   * A value from the same place of another document, in full or as a field that is not there yet.
+   */
   #transplant({ holder, key, kindPath }: Place): void {
     const candidates = this.#pool.get(kindPath) ?? [];
     if (candidates.length > 0) put(holder, key, structuredClone(this.#random.of(candidates)));

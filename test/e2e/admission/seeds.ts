@@ -1,4 +1,7 @@
-/** Documents that others wrote for other tests: the inputs of the engine's cases and the objects of the admission cases. */
+/**
+ * Documents that others wrote for other tests: the inputs of the engine's cases and the objects of
+ * the admission cases.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse, parseAllDocuments } from "yaml";
@@ -13,7 +16,10 @@ export interface Seed {
 }
 
 const TEST = join(import.meta.dirname, "../..");
-/** The one namespace that is sure to be there; a dry run in one that is not fails for that reason alone. */
+/**
+ * The one namespace that is sure to be there; a dry run in one that is not fails for that reason
+ * alone.
+ */
 export const NAMESPACE = "default";
 
 const KINDS: ReadonlyMap<string, KnownKind> = new Map(

@@ -1,4 +1,7 @@
-/** One object of each kind that has nearly every field, so that every field is broken sooner or later. */
+/**
+ * One object of each kind that has nearly every field, so that every field is broken sooner or
+ * later.
+ */
 import { parseAllDocuments } from "yaml";
 
 export function wholeObjects(): readonly unknown[] {

@@ -3,8 +3,10 @@
  *
  *   node test/e2e/cert-manager/connection.ts ADDRESS HOSTNAME
  *
- * Keeps one HTTP/1.1 and one HTTP/2 connection busy, and makes a new one every turn, until its standard input ends or a minute has passed. Prints one line of JSON then: the serial numbers of the certificates each of them met, in
- * the order of their first appearance, how many requests were answered, and what failed.
+ * Keeps one HTTP/1.1 and one HTTP/2 connection busy, and makes a new one every turn, until its
+ * standard input ends or a minute has passed. Prints one line of JSON then: the serial numbers of
+ * the certificates each of them met, in the order of their first appearance, how many requests were
+ * answered, and what failed.
  */
 
 import { connect } from "node:http2";
@@ -16,7 +18,10 @@ const [host = "", servername = ""] = process.argv.slice(2);
 const target = { host, port: 443, servername, rejectUnauthorized: false } as const;
 const PAUSE_MS = 50;
 const end = Date.now() + 300_000;
-/** How many answers each way of connecting has before it is said that they all work, and after standard input has ended. */
+/**
+ * How many answers each way of connecting has before it is said that they all work, and after
+ * standard input has ended.
+ */
 const ENOUGH = 6;
 let stopped = false;
 process.stdin.on("end", () => {

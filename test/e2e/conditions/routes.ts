@@ -55,7 +55,8 @@ export function routes(scene: () => Scene): void {
       expect(kinds).toEqual(["GRPCRoute"]);
       await scene().cluster.remove(routes[2]);
       await eventually(async () => expect(await attached()).toEqual([1, 0, 0]));
-      // A set that is refused as a whole belongs to no Gateway: nothing is attached (seed 004, AttachedRoutes).
+      // A set that is refused as a whole belongs to no Gateway: nothing is attached (seed 004,
+      // AttachedRoutes).
       await scene().cluster.apply(namespace("team-a", "no"));
       await eventually(async () => expect(await attached()).toEqual([0, 0, 0]));
       await scene().cluster.apply(namespace("team-a", "yes"));

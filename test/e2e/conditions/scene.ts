@@ -1,4 +1,7 @@
-/** A Gateway that all sets of the tests want to belong to, and the words in which they speak about conditions. */
+/**
+ * A Gateway that all sets of the tests want to belong to, and the words in which they speak about
+ * conditions.
+ */
 import { expect } from "vitest";
 import type { Condition } from "../../../src/api/metadata.ts";
 import { ok } from "../../../tools/cluster/bed.ts";
@@ -100,7 +103,10 @@ export class Scene {
     });
   }
 
-  /** Makes a change and waits until the condition says something else; its time must move, and only then. */
+  /**
+   * Makes a change and waits until the condition says something else; its time must move, and only
+   * then.
+   */
   async turns(
     object: Named,
     find: (stored: Stored) => Condition,

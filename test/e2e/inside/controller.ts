@@ -10,7 +10,10 @@ import { announcer } from "../../../src/status/events/announcements.ts";
 import { EventRecorder } from "../../../src/status/events/events.ts";
 import { StatusWriter } from "../../../src/status/kubernetes/writer.ts";
 
-/** The control plane without data planes: source, engine, statuses and Events; every listener counts as programmed. */
+/**
+ * The control plane without data planes: source, engine, statuses and Events; every listener counts
+ * as programmed.
+ */
 export interface TestController {
   readonly engine: Engine;
   readonly batches: readonly (readonly ResourceChange[])[];

@@ -93,7 +93,9 @@ async function accepted(object: Name): Promise<Readonly<Record<string, unknown>>
   });
 }
 
-/** Changes a status as another program would, which may collide with the controller's own writes. */
+/**
+ * Changes a status as another program would, which may collide with the controller's own writes.
+ */
 async function seed(
   object: Name,
   change: (status: Readonly<Record<string, unknown>>) => unknown,
@@ -309,7 +311,8 @@ describe("statuses in a cluster", () => {
     const written = controller.writes.slice(before);
     const seconds = (performance.now() - began) / 1000;
     expect(written.filter((key) => key.startsWith("HTTPRoute/"))).toHaveLength(200);
-    // Counts alone are at most one write a second: one at once, then one in each second that follows.
+    // Counts alone are at most one write a second: one at once, then one in each second that
+    // follows.
     expect(written.filter((key) => key.startsWith("Gateway/")).length).toBeLessThanOrEqual(1 + seconds);
     for (const name of names) await cluster.delete(named("HTTPRoute", PLATFORM, name));
     await eventually(async () =>

@@ -1,4 +1,7 @@
-/** Replicas of the controller in a served cluster: who feeds a pod, who leads, and how to hold one up. */
+/**
+ * Replicas of the controller in a served cluster: who feeds a pod, who leads, and how to hold one
+ * up.
+ */
 import { expect } from "vitest";
 import { ok } from "../../../tools/cluster/bed.ts";
 import { containerPid } from "../../../tools/cluster/cluster.ts";

@@ -1,6 +1,9 @@
 const ECHO = "registry.k8s.io/gateway-api/conformance/echo-basic:v0.2.0";
 
-/** A Service `echo` on port 8080, in the namespace default, whose one pod answers every request with what it got. */
+/**
+ * A Service `echo` on port 8080, in the namespace default, whose one pod answers every request with
+ * what it got.
+ */
 export const ECHO_BACKEND: readonly object[] = [
   inDefault("v1", "Service", { selector: { app: "echo" }, ports: [{ port: 8080, targetPort: 3000 }] }),
   inDefault("apps/v1", "Deployment", {

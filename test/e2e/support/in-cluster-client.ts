@@ -46,7 +46,10 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** A process inside a cluster's network that makes requests for a test, many a second: where a `kubectl` for each would be too slow, or is not what is tested. */
+/**
+ * A process inside a cluster's network that makes requests for a test, many a second: where a
+ * `kubectl` for each would be too slow, or is not what is tested.
+ */
 export class Insider {
   readonly #child: ChildProcess;
   readonly #waiting: Map<number, Waiting> = new Map();

@@ -1,10 +1,12 @@
 /**
- * A steady, bounded load from inside the cluster's network: a few clients, each with one request at a time and every second one on a new connection.
+ * A steady, bounded load from inside the cluster's network: a few clients, each with one request at
+ * a time and every second one on a new connection.
  *
  *   node test/e2e/support/load.ts URL HOST SECONDS
  *
- * Prints how many requests have been answered, now and then, a number a line; and one line of JSON when its time is over or its standard input ends: how many requests were sent, how
- * many failed, and why the first ones did.
+ * Prints how many requests have been answered, now and then, a number a line; and one line of JSON
+ * when its time is over or its standard input ends: how many requests were sent, how many failed,
+ * and why the first ones did.
  */
 import { Agent, request } from "node:http";
 
@@ -41,7 +43,10 @@ async function client(): Promise<void> {
   kept.destroy();
 }
 
-/** A keep-alive connection that the server closes between two requests is no lost request: clients try again, and so does this one, once. */
+/**
+ * A keep-alive connection that the server closes between two requests is no lost request: clients
+ * try again, and so does this one, once.
+ */
 async function once(agent: Agent | undefined): Promise<string | undefined> {
   const first = await attempt(agent);
   return first?.onReused ? (await attempt(undefined))?.problem : first?.problem;

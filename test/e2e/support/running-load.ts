@@ -13,7 +13,10 @@ export interface Load {
 }
 
 export interface RunningLoad {
-  /** Until so many more requests have been answered: a test that waits for them needs no pauses, on whatever machine it runs. */
+  /**
+   * Until so many more requests have been answered: a test that waits for them needs no pauses, on
+   * whatever machine it runs.
+   */
   readonly answered: (more: number) => Promise<void>;
   /** Ends the load, and tells what became of it. */
   readonly stop: () => Promise<Load>;

@@ -1,6 +1,6 @@
 /**
- * A cluster in which Mergeway serves, installed by its chart, with a backend to reach; and the words in which tests speak about what the API server holds. Needs
- * `npm run build`.
+ * A cluster in which Mergeway serves, installed by its chart, with a backend to reach; and the
+ * words in which tests speak about what the API server holds. Needs `npm run build`.
  */
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -111,7 +111,10 @@ export class ServedCluster {
     this.bed = bed;
   }
 
-  /** Only the standard CRDs of the Gateway API, and one replica of the controller, whose log is then the whole log. */
+  /**
+   * Only the standard CRDs of the Gateway API, and one replica of the controller, whose log is then
+   * the whole log.
+   */
   static async up(name: string, settings: readonly string[] = []): Promise<ServedCluster> {
     const bed = await Bed.up(name);
     try {
@@ -162,7 +165,10 @@ export class ServedCluster {
     return found;
   }
 
-  /** The object as soon as its status speaks of its newest generation and the check holds; the check's failure when that takes too long. */
+  /**
+   * The object as soon as its status speaks of its newest generation and the check holds; the
+   * check's failure when that takes too long.
+   */
   async settled(object: Named, check: (stored: Stored) => void, seconds = 60): Promise<Stored> {
     return eventually(async () => {
       const stored = await this.get(object);

@@ -24,7 +24,8 @@ export function exhaustingTheController(siege: () => Siege): void {
         message: "mine {{n}}",
         lastTransitionTime: "2026-01-01T00:00:00Z",
       };
-      // However quick or slow the machine is: she does not rest before she was contradicted three times.
+      // However quick or slow the machine is: she does not rest before she was contradicted three
+      // times.
       let lies = 0;
       for (let floods = 0; floods < 200; floods++) {
         const times = { count: 20, parallel: 2 };

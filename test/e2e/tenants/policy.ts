@@ -20,7 +20,8 @@ export function readingOthers(siege: () => Siege): void {
       };
       const plurals = ["listenersets", "httproutes", "gateways"];
       const objects = (await Promise.all(plurals.map((plural) => listed(`${OWN}/${plural}`)))).flat();
-      // References come back in messages as they were given, so what refers to alice's things is left out.
+      // References come back in messages as they were given, so what refers to alice's things is
+      // left out.
       const refers = ({ spec }: Readable): boolean => SECRETS.test(JSON.stringify(spec));
       const guilty = new Set(objects.filter(refers).map(({ metadata }) => metadata.name));
       const innocent = objects.filter(({ metadata }) => !guilty.has(metadata.name));

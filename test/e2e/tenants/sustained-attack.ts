@@ -1,4 +1,7 @@
-/** The cluster of world.ts while mallory is at work, and the words in which the tests speak about it. */
+/**
+ * The cluster of world.ts while mallory is at work, and the words in which the tests speak about
+ * it.
+ */
 import { expect, vi } from "vitest";
 import type { Condition } from "../../../src/api/metadata.ts";
 import { type Bed, ok } from "../../../tools/cluster/bed.ts";

@@ -1,6 +1,7 @@
 /**
- * Runs in a pod of a tenant, with nothing but Node: tries to get a plan from the controller's stream, and to read what is to be read from other ports. The tries come in the
- * variable TRIES; prints one line of JSON with what became of each.
+ * Runs in a pod of a tenant, with nothing but Node: tries to get a plan from the controller's
+ * stream, and to read what is to be read from other ports. The tries come in the variable TRIES;
+ * prints one line of JSON with what became of each.
  */
 import { readFileSync } from "node:fs";
 import { connect } from "node:http2";

@@ -1,6 +1,7 @@
 /**
- * Two tenants of two Gateways, one for each data plane: alice, who is served, and mallory, who may write whatever she likes in her own namespace (and is believed nothing). Names of
- * what is alice's are words that occur nowhere else: where mallory can read one of them, something told her.
+ * Two tenants of two Gateways, one for each data plane: alice, who is served, and mallory, who may
+ * write whatever she likes in her own namespace (and is believed nothing). Names of what is alice's
+ * are words that occur nowhere else: where mallory can read one of them, something told her.
  */
 
 import { Bed, ok } from "../../../tools/cluster/bed.ts";

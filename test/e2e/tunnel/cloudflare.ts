@@ -1,4 +1,7 @@
-/** The doubles of Cloudflare that run inside a cluster's network, as tests outside of it see them; and images of connectors that know the way to them. */
+/**
+ * The doubles of Cloudflare that run inside a cluster's network, as tests outside of it see them;
+ * and images of connectors that know the way to them.
+ */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +21,10 @@ import type { Answer, Visit } from "../../dataplanes/tunnel/support/edge-double.
 import type { FaultFor, Order, Started, TunnelSeen } from "./doubles.ts";
 
 const PROGRAM = fileURLToPath(new URL("doubles.ts", import.meta.url));
-/** Known before the doubles run, because the controller is told when it is installed. Nothing else listens in a cluster's network. */
+/**
+ * Known before the doubles run, because the controller is told when it is installed. Nothing else
+ * listens in a cluster's network.
+ */
 const API_PORT = 18100;
 export const API_URL: string = `http://${nodeAddress}:${API_PORT}/client/v4`;
 

@@ -16,7 +16,10 @@ import {
 import { at, EDGE, parentSet, set, type TunnelScene } from "./scene.ts";
 
 export function conditionTables(scene: () => TunnelScene): void {
-  /** The tables of seed 004, line by line. Where they leave something untrue, the line here says what is true. */
+  /**
+   * The tables of seed 004, line by line. Where they leave something untrue, the line here says
+   * what is true.
+   */
   describe("top-level conditions of a ListenerSet", () => {
     const place: Place = { namespace: "team-a", name: "table" };
     const refused = { Accepted: "False/ListenersNotValid", Programmed: "False/ListenersNotValid" };

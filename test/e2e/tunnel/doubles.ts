@@ -1,6 +1,7 @@
 /**
- * Cloudflare inside a cluster's network: the doubles of API and edge on the node's address, where pods reach them. A test outside speaks to them by lines of JSON on
- * standard input and output, each request with an id that its answer repeats.
+ * Cloudflare inside a cluster's network: the doubles of API and edge on the node's address, where
+ * pods reach them. A test outside speaks to them by lines of JSON on standard input and output,
+ * each request with an id that its answer repeats.
  */
 import { createInterface } from "node:readline";
 import type { IngressRule } from "../../../src/dataplanes/tunnel/cloudflare/tunnel-configuration.ts";

@@ -1,4 +1,7 @@
-/** A Gateway behind a tunnel with two tenants, the doubles of Cloudflare, and the words in which the tests speak about them. */
+/**
+ * A Gateway behind a tunnel with two tenants, the doubles of Cloudflare, and the words in which the
+ * tests speak about them.
+ */
 import { expect } from "vitest";
 import { ok } from "../../../tools/cluster/bed.ts";
 import { loadImage } from "../../../tools/cluster/cluster.ts";
@@ -90,7 +93,8 @@ export class TunnelScene {
     const cloudflare = await Cloudflare.start(cluster.bed.cluster);
     const scene = new TunnelScene(cluster, cloudflare);
     await loadImage(cluster.bed.cluster, await connectorImage(CONNECTOR, cloudflare.started));
-    // The pods of a tunnel, cloudflared's container as well, satisfy the Pod Security Standard "restricted".
+    // The pods of a tunnel, cloudflared's container as well, satisfy the Pod Security Standard
+    // "restricted".
     await cluster.apply(namespace("infra", { "pod-security.kubernetes.io/enforce": "restricted" }));
     await Promise.all([cluster.namespaceWithBackend("team-a"), cluster.namespaceWithBackend("team-b")]);
     await cluster.apply(
@@ -143,7 +147,10 @@ export class TunnelScene {
     return status === 200 ? ((JSON.parse(body) as Echo).namespace ?? "") : status;
   }
 
-  /** Everything that was seen while a Deployment was rolled, until old pods were told to go and some time after. */
+  /**
+   * Everything that was seen while a Deployment was rolled, until old pods were told to go and some
+   * time after.
+   */
   async duringRollout<T>(where: string, name: string, look: () => Promise<T>): Promise<ReadonlySet<T>> {
     const rolled = this.cluster.bed.kubectl([
       "-n",

@@ -12,7 +12,10 @@ interface Case {
   readonly text: string;
   readonly errors?: readonly string[];
   readonly objects?: readonly string[];
-  /** The parser's further errors after a broken bracket are its own affair: only the first must be there. */
+  /**
+   * The parser's further errors after a broken bracket are its own affair: only the first must be
+   * there.
+   */
   readonly anyErrors?: true;
 }
 

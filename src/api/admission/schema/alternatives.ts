@@ -5,8 +5,8 @@ import type { Check } from "./scalars.ts";
 import type { Schema } from "./schema.ts";
 
 /**
- * `anyOf`, `oneOf` and `not`. In a structural schema these only say yes or no: they neither default nor prune,
- * so they are predicates over a value that the structural part has already put in shape.
+ * `anyOf`, `oneOf` and `not`. In a structural schema these only say yes or no: they neither default
+ * nor prune, so they are predicates over a value that the structural part has already put in shape.
  */
 export function compileAlternatives(schema: Schema): Check | undefined {
   const { oneOf, anyOf, not } = schema;

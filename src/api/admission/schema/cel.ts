@@ -5,18 +5,21 @@ import { matcher } from "./patterns.ts";
 import type { ValidationRule } from "./schema.ts";
 
 /**
- * CEL rules of CustomResourceDefinitions, with the functions of Kubernetes that the library does not have.
+ * CEL rules of CustomResourceDefinitions, with the functions of Kubernetes that the library does
+ * not have.
  *
- * Integers stay JavaScript numbers, which the library takes for CEL doubles: the rules of the Gateway API only
- * compare them, and CEL compares int and double by value. A field that may be of either type is given as what it is, because its
- * rules ask for the type.
+ * Integers stay JavaScript numbers, which the library takes for CEL doubles: the rules of the
+ * Gateway API only compare them, and CEL compares int and double by value. A field that may be of
+ * either type is given as what it is, because its rules ask for the type.
  */
 
 type Verdict = "holds" | "broken" | "undecidable";
 
 export type CompiledRule = (self: unknown) => Verdict;
 
-/** Rules about the previous version of an object; they do not apply to an object that is created. */
+/**
+ * Rules about the previous version of an object; they do not apply to an object that is created.
+ */
 export function isTransitionRule(rule: ValidationRule): boolean {
   return /\boldSelf\b/.test(rule.rule);
 }
@@ -83,7 +86,9 @@ function createEnvironment(): Environment {
   return fresh;
 }
 
-/** `has()` of the library takes no index (`has(self[0].matches)`), and sees inherited properties. */
+/**
+ * `has()` of the library takes no index (`has(self[0].matches)`), and sees inherited properties.
+ */
 function presenceMacro({ args }: { readonly args: readonly ASTNode[] }): unknown {
   const selection = args[0];
   if (selection?.op !== ".") throw new Error("has() takes a field selection");

@@ -12,9 +12,10 @@ import {
 import type { Schema } from "./schema.ts";
 
 /**
- * Turns a structural schema into one function, once. In a single walk it does what the API server does in several:
- * drops unknown fields, drops nulls of fields that are not nullable, fills in defaults, checks types, values and
- * list keys, and runs the CEL rules of a node when everything below it has the right shape.
+ * Turns a structural schema into one function, once. In a single walk it does what the API server
+ * does in several: drops unknown fields, drops nulls of fields that are not nullable, fills in
+ * defaults, checks types, values and list keys, and runs the CEL rules of a node when everything
+ * below it has the right shape.
  */
 export function compile(schema: Schema): Check {
   const unknown = Object.keys(schema).find((keyword) => !KEYWORDS.has(keyword));
@@ -160,7 +161,9 @@ function compileArray(schema: Schema): Check {
   };
 }
 
-/** List maps have one entry per key, sets one per value. The API server reports the second of two. */
+/**
+ * List maps have one entry per key, sets one per value. The API server reports the second of two.
+ */
 function compileUniqueness(schema: Schema): ((items: readonly unknown[], pass: Pass) => void) | undefined {
   const type = schema["x-kubernetes-list-type"];
   if (type !== "map" && type !== "set") return undefined;

@@ -1,4 +1,7 @@
-/** Equality of JSON values. Bounded by the schema's own constants, which are always one of the two sides. */
+/**
+ * Equality of JSON values. Bounded by the schema's own constants, which are always one of the two
+ * sides.
+ */
 export function isDeepEqual(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

@@ -9,7 +9,10 @@ export interface FieldError {
 
 export type FieldPath = readonly (string | number)[];
 
-/** `spec.listeners[0].port`; keys that are no plain field names are quoted: `metadata.labels["a.b/c"]`. */
+/**
+ * `spec.listeners[0].port`; keys that are no plain field names are quoted:
+ * `metadata.labels["a.b/c"]`.
+ */
 export function formatPath(path: FieldPath): string {
   let text = "";
   for (const segment of path) {

@@ -10,7 +10,10 @@ export class Pass {
   readonly strict: boolean;
   /** How many errors were of a kind that makes CEL rules over the same subtree meaningless. */
   blocking = 0;
-  /** Set when a map has a key that the CEL library cannot tell from the JavaScript property of that name. */
+  /**
+   * Set when a map has a key that the CEL library cannot tell from the JavaScript property of that
+   * name.
+   */
   awkwardKeys = false;
   /** Set for objects that hold secrets: what is wrong with a value is told, and never the value. */
   hidesValues = false;
@@ -29,7 +32,10 @@ export class Pass {
     this.record(this.errors, { path: [...this.path, ...below], rule, message, remedy });
   }
 
-  /** Like {@link fail}, for errors after which CEL rules over this subtree would only repeat the news. */
+  /**
+   * Like {@link fail}, for errors after which CEL rules over this subtree would only repeat the
+   * news.
+   */
   block(rule: string, message: string, remedy: string, below: FieldPath = []): void {
     this.blocking++;
     this.fail(rule, message, remedy, below);

@@ -1,8 +1,9 @@
 import { RE2JS } from "re2js";
 
 /**
- * Kubernetes patterns are RE2. They run on RE2 here too: same meaning, and linear time on hostile subjects,
- * which JavaScript's own engine does not give (`^[!-~]+([\t ]?[!-~]+)*$` takes exponential time there).
+ * Kubernetes patterns are RE2. They run on RE2 here too: same meaning, and linear time on hostile
+ * subjects, which JavaScript's own engine does not give (`^[!-~]+([\t ]?[!-~]+)*$` takes
+ * exponential time there).
  */
 export type Matcher = (text: string) => boolean;
 

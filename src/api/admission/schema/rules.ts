@@ -3,7 +3,10 @@ import { remedyFor } from "./remedies.ts";
 import type { Check } from "./scalars.ts";
 import type { Schema } from "./schema.ts";
 
-/** The CEL rules of one schema node, run on the value after it was defaulted and its children were checked. */
+/**
+ * The CEL rules of one schema node, run on the value after it was defaulted and its children were
+ * checked.
+ */
 export function compileRules(schema: Schema): Check | undefined {
   const rules = (schema["x-kubernetes-validations"] ?? [])
     .filter((rule) => !isTransitionRule(rule))

@@ -3,7 +3,9 @@ import type { Pass } from "./pass.ts";
 import { matcher, meaningOf } from "./patterns.ts";
 import type { Schema } from "./schema.ts";
 
-/** Checks one value, records what is wrong with it, and returns it as the API server would store it. */
+/**
+ * Checks one value, records what is wrong with it, and returns it as the API server would store it.
+ */
 export type Check = (value: unknown, pass: Pass) => unknown;
 
 export function wrongType(value: unknown, wanted: string, pass: Pass): unknown {

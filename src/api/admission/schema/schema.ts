@@ -1,4 +1,7 @@
-/** The part of OpenAPI v3 that Kubernetes structural schemas use here. Compiling any other keyword is an error. */
+/**
+ * The part of OpenAPI v3 that Kubernetes structural schemas use here. Compiling any other keyword
+ * is an error.
+ */
 export interface Schema {
   readonly type?: "object" | "array" | "string" | "integer" | "number" | "boolean";
   readonly properties?: Readonly<Record<string, Schema>>;

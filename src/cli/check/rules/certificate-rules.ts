@@ -64,8 +64,9 @@ export const certificateName: Rule = {
 };
 
 /**
- * A browser reuses an HTTP/2 connection for every name of its certificate: a certificate that also covers another tenant's hostname sends that
- * tenant's requests over this connection, where they get 421.
+ * A browser reuses an HTTP/2 connection for every name of its certificate: a certificate that also
+ * covers another tenant's hostname sends that tenant's requests over this connection, where they
+ * get 421.
  */
 export const certificateOverlap: Rule = {
   id: "certificate-covers-other-tenant",

@@ -94,7 +94,10 @@ function nothingFor(protocol: string): string {
     : "every connection to it comes to nothing";
 }
 
-/** Before `listeners` became optional, Gateways that only carry sets had one that serves nothing. It still takes a port, or every hostname of one. */
+/**
+ * Before `listeners` became optional, Gateways that only carry sets had one that serves nothing. It
+ * still takes a port, or every hostname of one.
+ */
 export const placeholderListener: Rule = {
   id: "placeholder-listener",
   severity: "info",

@@ -1,8 +1,9 @@
 /**
  * The body of an HTTP/1 message, by the framing that its head has announced (RFC 9112 6, 7).
  *
- * Chunk sizes are plain hexadecimal digits; extensions must be well formed, are bounded for the whole message, and are dropped. Fields behind the
- * last chunk are bounded like a head and may not speak of framing or of the connection.
+ * Chunk sizes are plain hexadecimal digits; extensions must be well formed, are bounded for the
+ * whole message, and are dropped. Fields behind the last chunk are bounded like a head and may not
+ * speak of framing or of the connection.
  */
 
 import { HeaderFields } from "../message/header-fields.ts";

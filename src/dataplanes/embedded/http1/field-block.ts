@@ -1,6 +1,7 @@
 /**
- * Header fields, read strictly (RFC 9112 5): `name: value`, the name a token with nothing between it and the colon, no folded lines. The scanner
- * has already refused control characters. Spaces around a value are no part of it.
+ * Header fields, read strictly (RFC 9112 5): `name: value`, the name a token with nothing between
+ * it and the colon, no folded lines. The scanner has already refused control characters. Spaces
+ * around a value are no part of it.
  */
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -9,10 +10,16 @@ const TAB = 9;
 const KNOWN_NAMES = 1024;
 const LONGEST_KNOWN_NAME = 64;
 
-/** Names as they were written → in lower case. Reading one of them again is a lookup, and comparing it a comparison of pointers. */
+/**
+ * Names as they were written → in lower case. Reading one of them again is a lookup, and comparing
+ * it a comparison of pointers.
+ */
 const names = new Map<string, string>();
 
-/** Alternating names (lower case) and values; undefined if a line is not a field. `first` is the first line that is one. */
+/**
+ * Alternating names (lower case) and values; undefined if a line is not a field. `first` is the
+ * first line that is one.
+ */
 export function readFields(
   text: string,
   lineEnds: readonly number[],

@@ -1,8 +1,11 @@
 /**
- * Finds the end of a block of lines (a message head, or the fields behind chunks) in bytes that come in pieces of any size.
+ * Finds the end of a block of lines (a message head, or the fields behind chunks) in bytes that
+ * come in pieces of any size.
  *
- *  - Every line ends in CR LF; a bare CR or LF is refused where it stands, and so is any other control character but the tab.
- *  - The block ends with an empty line and is bounded; one empty line before a request is skipped (RFC 9112 2.2).
+ *  - Every line ends in CR LF; a bare CR or LF is refused where it stands, and so is any other
+ *    control character but the tab.
+ *  - The block ends with an empty line and is bounded; one empty line before a request is skipped
+ *    (RFC 9112 2.2).
  *
  * Each byte is looked at once, and the verdict is the same wherever the pieces were cut.
  */

@@ -1,5 +1,6 @@
 /**
- * Heads as they go out. Whatever is not a header field by the letter is refused here, whoever has made it up: no value gets to begin a line.
+ * Heads as they go out. Whatever is not a header field by the letter is refused here, whoever has
+ * made it up: no value gets to begin a line.
  */
 
 import { STATUS_CODES } from "node:http";

@@ -1,8 +1,9 @@
 /**
  * HTTP/1 requests, bytes in, events out; knows no sockets and no time.
  *
- * The reading is strict: whatever two parsers could frame or address differently is refused (RFC 9112 3.2, 6.1, 6.3). What breaks the syntax
- * stops the parser for good; what has a clear syntax and no clear meaning (several Hosts, Content-Length beside Transfer-Encoding, codings other than
+ * The reading is strict: whatever two parsers could frame or address differently is refused (RFC
+ * 9112 3.2, 6.1, 6.3). What breaks the syntax stops the parser for good; what has a clear syntax
+ * and no clear meaning (several Hosts, Content-Length beside Transfer-Encoding, codings other than
  * exactly `chunked`) is told as an invalid request, of which no body is read.
  */
 
@@ -60,7 +61,10 @@ export class RequestParser {
     return !this.#stopped && (this.#body.active || this.#scanner.begun);
   }
 
-  /** Reads until the end of one request at most. The index behind what was read; see `error` before going on. */
+  /**
+   * Reads until the end of one request at most. The index behind what was read; see `error` before
+   * going on.
+   */
   read(bytes: Buffer, from: number): number {
     if (this.#stopped) return bytes.length;
     return this.#body.active ? this.#readBody(bytes, from) : this.#readHead(bytes, from);

@@ -1,6 +1,7 @@
 /**
- * HTTP/1 answers of backends, bytes in, events out; as strict as the reading of requests, because what one reader takes for the end of an
- * answer another could take for the beginning of the next (RFC 9112 6.3).
+ * HTTP/1 answers of backends, bytes in, events out; as strict as the reading of requests, because
+ * what one reader takes for the end of an answer another could take for the beginning of the next
+ * (RFC 9112 6.3).
  *
  * Interim answers are told as they come; a switch of protocols is one only where it was asked for.
  */
@@ -55,7 +56,10 @@ export class ResponseParser {
     this.#expecting = true;
   }
 
-  /** The index behind what was read, which is all of it unless the answer has ended before; -1 if it is malformed. */
+  /**
+   * The index behind what was read, which is all of it unless the answer has ended before; -1 if it
+   * is malformed.
+   */
   read(bytes: Buffer, from: number): number {
     let at = from;
     while (this.#expecting && at >= 0 && at < bytes.length) {

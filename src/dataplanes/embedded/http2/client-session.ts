@@ -16,7 +16,10 @@ import type { Stream, StreamHandler } from "./stream.ts";
 import type { Wire } from "./wire.ts";
 
 const STREAM_WINDOW_BYTES = 256 * 1024;
-/** Wide enough that slow readers of some streams never hold up the others: what those may keep is bounded by their own windows. */
+/**
+ * Wide enough that slow readers of some streams never hold up the others: what those may keep is
+ * bounded by their own windows.
+ */
 const CONNECTION_WINDOW_BYTES = 64 * 1024 * 1024;
 const STREAMS_PER_CONNECTION = 256;
 

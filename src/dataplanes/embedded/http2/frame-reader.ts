@@ -1,7 +1,9 @@
 import { FRAME_HEAD_BYTES, MAX_FRAME_BYTES } from "./protocol.ts";
 
 export interface FrameHandler {
-  /** The payload is `bytes` from `start` to `end`; whoever keeps it keeps a view of what was read. */
+  /**
+   * The payload is `bytes` from `start` to `end`; whoever keeps it keeps a view of what was read.
+   */
   onFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void;
   /** Nothing is read after it. */
   onFrameTooLarge(frame: FrameHead): void;
@@ -13,7 +15,10 @@ export interface FrameHead {
   readonly stream: number;
 }
 
-/** Cuts what a connection says into frames, however it comes in pieces. Holds one unfinished frame at most. */
+/**
+ * Cuts what a connection says into frames, however it comes in pieces. Holds one unfinished frame
+ * at most.
+ */
 export class FrameReader {
   readonly #handler: FrameHandler;
   /** The frame that has begun: its nine bytes first, then room for all of it. */

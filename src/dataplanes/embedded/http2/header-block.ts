@@ -15,7 +15,10 @@ export class HeaderBlock {
   #parts: Buffer[] = [];
   #bytes = 0;
 
-  /** Compressed, a block is smaller than its list; a frame more leaves room to answer a list that is too long with words. */
+  /**
+   * Compressed, a block is smaller than its list; a frame more leaves room to answer a list that is
+   * too long with words.
+   */
   constructor(listBytes: number) {
     this.#maxBytes = listBytes + MAX_FRAME_BYTES;
   }

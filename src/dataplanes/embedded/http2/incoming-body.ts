@@ -2,8 +2,8 @@ import type { BodySource } from "../message/request-body.ts";
 import type { Stream } from "./stream.ts";
 
 /**
- * The body of a request, straight from its stream, which keeps what is not wanted yet. Not a Readable: that would keep it once more, and cost more
- * than all the rest of a small request.
+ * The body of a request, straight from its stream, which keeps what is not wanted yet. Not a
+ * Readable: that would keep it once more, and cost more than all the rest of a small request.
  */
 export class IncomingBody implements BodySource {
   #stream: Stream | undefined;

@@ -2,7 +2,8 @@
  * The header of a message as it is read, field by field, with the rules of RFC 9113 8.2 and 8.3.
  *
  * - Pseudo-headers come first, each once, and only those that belong there.
- * - Fields of an HTTP/1.1 connection, `te` other than `trailers`, and characters that no field may have make a message malformed.
+ * - Fields of an HTTP/1.1 connection, `te` other than `trailers`, and characters that no field may
+ *   have make a message malformed.
  * - Content-Length is one number (RFC 9110 8.6).
  * - What is too long or too much is counted to its end and not kept.
  */
@@ -19,7 +20,9 @@ export interface FieldBounds {
   readonly fieldBytes: number;
 }
 
-/** As RFC 9113, 6.5.2 counts, and as HTTP/1.1 writes them: a colon, a space, the end of the line. */
+/**
+ * As RFC 9113, 6.5.2 counts, and as HTTP/1.1 writes them: a colon, a space, the end of the line.
+ */
 export const LISTED_FIELD_BYTES = 32;
 export const WRITTEN_FIELD_BYTES = 4;
 
@@ -78,7 +81,9 @@ abstract class MessageFields implements FieldSink {
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const visible = /^[\x21-\x7e]+$/;
-/** Neither user information nor a path (RFC 9113 8.3.1); the rest is checked where it is routed on. */
+/**
+ * Neither user information nor a path (RFC 9113 8.3.1); the rest is checked where it is routed on.
+ */
 const authorityLike = /^[^@/?#\\]*$/;
 
 export class RequestFields extends MessageFields {
@@ -135,7 +140,8 @@ export class RequestFields extends MessageFields {
       if (this.host !== undefined) this.malformed = true;
       this.host = field.value;
     } else if (field.kind === fieldKind.cookie && this.#cookie >= 0) {
-      // Cookies may come in several fields over HTTP/2 and are one field everywhere else (RFC 9113 8.2.3).
+      // Cookies may come in several fields over HTTP/2 and are one field everywhere else (RFC 9113
+      // 8.2.3).
       this.fields[this.#cookie] += `; ${field.value}`;
     } else {
       super.special(field);

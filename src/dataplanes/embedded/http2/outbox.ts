@@ -1,6 +1,7 @@
 /**
- * What a connection is about to say: frames are gathered until the event loop has gone round once and then written in one piece. With many streams
- * that saves most of the writes, and over TLS most of the records.
+ * What a connection is about to say: frames are gathered until the event loop has gone round once
+ * and then written in one piece. With many streams that saves most of the writes, and over TLS most
+ * of the records.
  */
 
 import { freePage, PAGE_BYTES, takePage } from "../sockets/write-buffers.ts";

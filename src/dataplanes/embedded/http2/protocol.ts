@@ -44,7 +44,10 @@ export const setting = {
 } as const;
 
 export const FRAME_HEAD_BYTES = 9;
-/** The smallest bound there is, and the one that both sides keep to here: larger frames only delay other streams. */
+/**
+ * The smallest bound there is, and the one that both sides keep to here: larger frames only delay
+ * other streams.
+ */
 export const MAX_FRAME_BYTES = 16_384;
 export const DEFAULT_WINDOW_BYTES = 65_535;
 export const MAX_WINDOW_BYTES = 0x7fff_ffff;

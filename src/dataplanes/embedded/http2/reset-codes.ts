@@ -1,8 +1,9 @@
 import { errorCode } from "./protocol.ts";
 
 /**
- * The code for a client's stream whose backend has reset its own. What tells the client something about its request is passed
- * on; what is about the backend's connection, or would make half an answer look whole (NO_ERROR), is INTERNAL_ERROR.
+ * The code for a client's stream whose backend has reset its own. What tells the client something
+ * about its request is passed on; what is about the backend's connection, or would make half an
+ * answer look whole (NO_ERROR), is INTERNAL_ERROR.
  */
 export function codeForClient(code: number | undefined): number {
   const tells =
@@ -10,7 +11,10 @@ export function codeForClient(code: number | undefined): number {
   return tells ? code : errorCode.internalError;
 }
 
-/** gRPC over HTTP2, "HTTP2 Transport Mapping": what a client of gRPC would make of the code if it saw it. */
+/**
+ * gRPC over HTTP2, "HTTP2 Transport Mapping": what a client of gRPC would make of the code if it
+ * saw it.
+ */
 export function grpcStatusOf(code: number): number {
   switch (code) {
     case errorCode.refusedStream:

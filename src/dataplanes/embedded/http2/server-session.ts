@@ -1,8 +1,8 @@
 /**
  * The server's side of a connection: requests come in, bounded in number, size and time.
  *
- * Leaving is done in two steps (RFC 9113 6.8): first the client is asked to open no more streams, and when it has certainly heard so, those that it has
- * opened meanwhile are the last.
+ * Leaving is done in two steps (RFC 9113 6.8): first the client is asked to open no more streams,
+ * and when it has certainly heard so, those that it has opened meanwhile are the last.
  */
 
 import type { Limits } from "../limits/options.ts";
@@ -22,10 +22,15 @@ import type { Wire } from "./wire.ts";
 
 const STREAM_WINDOW_BYTES = 256 * 1024;
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
-/** Pseudo-headers, and a few fields more than a request may have, so that one with too many is answered with words. */
+/**
+ * Pseudo-headers, and a few fields more than a request may have, so that one with too many is
+ * answered with words.
+ */
 const COUNT_RESERVE = 8;
 const LEAVE_MS = 1_000;
-/** More than any client has open at a time: frames of older ones cannot be on their way any more. */
+/**
+ * More than any client has open at a time: frames of older ones cannot be on their way any more.
+ */
 const REMEMBERED_STREAMS = 1_024;
 /** Whoever leaves out more numbers than this gets another error code, and no other treatment. */
 const REMEMBERED_GAPS = 16;
@@ -130,7 +135,10 @@ export class ServerSession extends Session {
     }
   }
 
-  /** What was on its way when the stream ended here is no error; whoever has ended it and goes on breaks the protocol (RFC 9113, 5.1). */
+  /**
+   * What was on its way when the stream ended here is no error; whoever has ended it and goes on
+   * breaks the protocol (RFC 9113, 5.1).
+   */
   protected override lateFrame(id: number): boolean {
     if (this.#left || this.#endedHere.has(id)) return this.idleFrame();
     const leftOut = this.#gaps.some(([from, to]) => id >= from && id < to);
@@ -227,7 +235,9 @@ export class ServerSession extends Session {
     this.#arm();
   }
 
-  /** One timer, for whatever ends first. Most of the time it finds that there was life meanwhile. */
+  /**
+   * One timer, for whatever ends first. Most of the time it finds that there was life meanwhile.
+   */
   #arm(): void {
     clearTimeout(this.#timer);
     const deadline = this.#deadline();

@@ -1,9 +1,12 @@
 /**
- * One HTTP/2 connection (RFC 9113), the same for both sides: frames are checked and given to their streams, settings, pings and windows are kept.
+ * One HTTP/2 connection (RFC 9113), the same for both sides: frames are checked and given to their
+ * streams, settings, pings and windows are kept.
  *
- * - What breaks the protocol for the whole connection ends it with GOAWAY; what breaks one stream ends that stream.
- * - Frames that cost the peer nothing are counted against those that carry something: gRPC measures its connections with a ping for nearly every piece
- *   of data. Whoever overdoes it is told to calm down.
+ * - What breaks the protocol for the whole connection ends it with GOAWAY; what breaks one stream
+ *   ends that stream.
+ * - Frames that cost the peer nothing are counted against those that carry something: gRPC measures
+ *   its connections with a ping for nearly every piece of data. Whoever overdoes it is told to calm
+ *   down.
  * - A header block is read as a whole or not at all, and never beyond its bounds.
  */
 
@@ -80,7 +83,10 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     this.#receiveWindow = options.connectionWindow;
   }
 
-  /** The peer's stream, or one that was never opened by this side: to hear of it breaks the protocol. */
+  /**
+   * The peer's stream, or one that was never opened by this side: to hear of it breaks the
+   * protocol.
+   */
   protected abstract isIdle(stream: number): boolean;
   protected abstract onHeaderBlock(head: BlockHead, bytes: Buffer, start: number, end: number): void;
   protected abstract onSettings(): void;
@@ -110,7 +116,8 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     this.wire.write(bytes, done);
     if (this.congested || this.wire.backlog <= MAX_BACKLOG_BYTES) return;
     this.congested = true;
-    // A client that asks and asks and takes no answers is not asked for more. A backend is: it may wait for us just so.
+    // A client that asks and asks and takes no answers is not asked for more. A backend is: it may
+    // wait for us just so.
     if (this.#options.isServer) this.wire.pauseReading();
     this.onCongestion();
   }
@@ -294,7 +301,10 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
 
   protected onHeaderBegun(): void {}
 
-  /** Every block has to be read, wanted or not: the tables of both sides must agree. False ends the connection. */
+  /**
+   * Every block has to be read, wanted or not: the tables of both sides must agree. False ends the
+   * connection.
+   */
   protected decode(sink: FieldSink, bytes: Buffer, start: number, end: number): boolean {
     if (this.#decoder.decode(bytes, start, end, sink)) return true;
     this.fail(errorCode.compressionError);

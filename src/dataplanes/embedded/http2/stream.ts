@@ -1,9 +1,11 @@
 /**
- * One stream of a connection (RFC 9113 5): two halves that end each by itself, flow control in both directions, and an end that comes once.
+ * One stream of a connection (RFC 9113 5): two halves that end each by itself, flow control in both
+ * directions, and an end that comes once.
  *
- * - What arrives while the reader is paused is kept here; the peer can send no more than the window that it was given, and gets more of it only for what
- *   was taken.
- * - What cannot be sent yet, because a window or the connection is full, is kept here; the writer is asked to wait.
+ * - What arrives while the reader is paused is kept here; the peer can send no more than the window
+ *   that it was given, and gets more of it only for what was taken.
+ * - What cannot be sent yet, because a window or the connection is full, is kept here; the writer
+ *   is asked to wait.
  */
 
 import type { HeaderFields } from "../message/header-fields.ts";
@@ -45,14 +47,19 @@ export interface StreamOptions {
   readonly id: number;
   readonly sendWindow: number;
   readonly receiveWindow: number;
-  /** Opened by this side: an answer that is complete stays complete, whatever the peer says then. */
+  /**
+   * Opened by this side: an answer that is complete stays complete, whatever the peer says then.
+   */
   readonly own: boolean;
 }
 
 export class Stream {
   readonly id: number;
   handler: StreamHandler = nobody;
-  /** Bytes of the body that the peer has announced and not sent; negative if it has announced nothing. */
+  /**
+   * Bytes of the body that the peer has announced and not sent; negative if it has announced
+   * nothing.
+   */
   expected = -1;
   /** Of an answer: nothing else can come before it. */
   awaitsHeader: boolean;
@@ -178,7 +185,10 @@ export class Stream {
     if (this.#remoteEnded) this.#deliverEnd();
   }
 
-  /** Copied out of what was read with it, which may be overwritten; small pieces are joined: what is kept is never much more than the window. */
+  /**
+   * Copied out of what was read with it, which may be overwritten; small pieces are joined: what is
+   * kept is never much more than the window.
+   */
   #keep(chunk: Buffer): void {
     this.#arrived ??= [];
     const arrived = this.#arrived;
@@ -283,7 +293,9 @@ export class Stream {
     this.#closeIfDone(true);
   }
 
-  /** Returns up to where the chunk is sent; the last byte ends this side if nothing comes after it. */
+  /**
+   * Returns up to where the chunk is sent; the last byte ends this side if nothing comes after it.
+   */
   #send(chunk: Buffer, from: number, maxFrames: number): number {
     const owner = this.#owner;
     let at = from;

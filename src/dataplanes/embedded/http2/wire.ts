@@ -66,7 +66,10 @@ export class SocketWire implements Wire {
     this.#socket.resume();
   }
 
-  /** The socket goes on reading, and dropping: closing over unread bytes would take our last words away from the peer. */
+  /**
+   * The socket goes on reading, and dropping: closing over unread bytes would take our last words
+   * away from the peer.
+   */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;

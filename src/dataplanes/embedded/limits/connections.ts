@@ -9,7 +9,9 @@ export class Connection {
   readonly client: string;
   /** The port's number, as a header says it. */
   readonly portText: string;
-  /** Chosen by SNI at the handshake; undefined on cleartext ports, where every request chooses anew. */
+  /**
+   * Chosen by SNI at the handshake; undefined on cleartext ports, where every request chooses anew.
+   */
   readonly listener: ItemId | undefined;
   /** Requests in flight; an upgraded connection counts as one for as long as it lasts. */
   active = 0;
@@ -35,7 +37,10 @@ export class Connection {
     return this.#closing;
   }
 
-  /** How its protocol says goodbye: after the last answer, or by GOAWAY and the end of the last stream. */
+  /**
+   * How its protocol says goodbye: after the last answer, or by GOAWAY and the end of the last
+   * stream.
+   */
   onClosing(takeLeave: () => void): void {
     this.#takeLeave = takeLeave;
     if (this.#closing) takeLeave();
@@ -51,7 +56,10 @@ export class Connection {
     this.active--;
   }
 
-  /** A cleartext connection is nobody's until somebody is asked for; false: the tenant may not have another one. */
+  /**
+   * A cleartext connection is nobody's until somebody is asked for; false: the tenant may not have
+   * another one.
+   */
   countFor(budget: TenantBudget | undefined): boolean {
     if (budget === this.#budget || this.listener !== undefined) return true;
     if (this.socket.destroyed || budget?.takeConnection() === false) return false;
@@ -66,7 +74,10 @@ export class Connection {
   }
 }
 
-/** All connections of one thread, so that a port or a listener that goes away can take leave of its own, and of no others. */
+/**
+ * All connections of one thread, so that a port or a listener that goes away can take leave of its
+ * own, and of no others.
+ */
 export class Connections {
   /** Every accepted socket, also those that nobody has asked anything on yet. */
   readonly #sockets: Set<Socket> = new Set();

@@ -11,8 +11,9 @@ export interface Timed {
 }
 
 /**
- * Time limits of all HTTP connections of a thread, to clients and to backends: a number in each of them, and one timer that looks at the numbers now and then.
- * Setting a limit costs nothing; it is kept never early, and at most two ticks late.
+ * Time limits of all HTTP connections of a thread, to clients and to backends: a number in each of
+ * them, and one timer that looks at the numbers now and then. Setting a limit costs nothing; it is
+ * kept never early, and at most two ticks late.
  */
 export class Deadlines {
   /** Milliseconds, as of the last tick. */

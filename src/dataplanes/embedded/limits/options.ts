@@ -10,15 +10,19 @@ export interface EmbeddedOptions {
   readonly trustedHops?: TrustedFront;
   /** Called once per request, after its last byte. The one hook for access logs and for metrics. */
   readonly onRequestEnd?: (record: RequestRecord) => void;
-  /** Called for each connection that was closed because its listener's tenant has as many as it may have. */
+  /**
+   * Called for each connection that was closed because its listener's tenant has as many as it may
+   * have.
+   */
   readonly onConnectionRefused?: (listener: ItemId) => void;
   /** Aborting closes at once, without grace. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * A number: that many proxies in front, counted from this one outwards, whose X-Forwarded-* headers stay. A header: whoever connects from this
- * machine (a tunnel's connector) names the client in it, and the client's scheme in X-Forwarded-Proto; nothing else is believed.
+ * A number: that many proxies in front, counted from this one outwards, whose X-Forwarded-* headers
+ * stay. A header: whoever connects from this machine (a tunnel's connector) names the client in it,
+ * and the client's scheme in X-Forwarded-Proto; nothing else is believed.
  */
 export type TrustedFront = number | { readonly clientHeader: string };
 
@@ -34,7 +38,10 @@ export interface Limits {
   readonly headerBytes: number;
   readonly headerCount: number;
   readonly bodyBytes: number;
-  /** From the first byte of a connection or request to the end of its header, and for a TLS handshake. */
+  /**
+   * From the first byte of a connection or request to the end of its header, and for a TLS
+   * handshake.
+   */
   readonly headerTimeoutMs: number;
   /** Between two pieces of a request body. */
   readonly bodyIdleTimeoutMs: number;
@@ -58,7 +65,10 @@ export interface Limits {
   /** Each of them carries many requests at a time, unless the backend wants otherwise. */
   readonly http2ConnectionsPerEndpoint: number;
   readonly concurrentStreams: number;
-  /** Streams that an HTTP/2 client may give up on, pings and settings it may send, each within ten seconds. */
+  /**
+   * Streams that an HTTP/2 client may give up on, pings and settings it may send, each within ten
+   * seconds.
+   */
   readonly streamResets: number;
   readonly pings: number;
   readonly settings: number;

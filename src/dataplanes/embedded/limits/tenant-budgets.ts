@@ -6,12 +6,17 @@ import {
   tenantLimits,
 } from "../../../plan/tenant-limits.ts";
 
-/** The limits of one Gateway's tenants in this thread; shared, so that a change holds for all of them at once. */
+/**
+ * The limits of one Gateway's tenants in this thread; shared, so that a change holds for all of
+ * them at once.
+ */
 interface Shares {
   limits: TenantLimits;
 }
 
-/** What one tenant has at the moment, in this thread. Taking and giving back are an addition each. */
+/**
+ * What one tenant has at the moment, in this thread. Taking and giving back are an addition each.
+ */
 export class TenantBudget {
   readonly #shares: Shares;
   readonly #onUnused: () => void;
@@ -65,8 +70,9 @@ export class TenantBudget {
 }
 
 /**
- * The tenants of a thread, by the object that carries the listener. A tenant is known while the plan has a listener of it or
- * while something of it is under way: removing a listener and adding it again forgives nothing.
+ * The tenants of a thread, by the object that carries the listener. A tenant is known while the
+ * plan has a listener of it or while something of it is under way: removing a listener and adding
+ * it again forgives nothing.
  */
 export class TenantBudgets {
   readonly #threads: number;
@@ -76,7 +82,9 @@ export class TenantBudgets {
   /** Which Gateway an item is of, for its removal. */
   readonly #gateways: Map<ItemId, string> = new Map();
 
-  /** A limit is divided among the threads of a pod, none of which knows of the others' connections. */
+  /**
+   * A limit is divided among the threads of a pod, none of which knows of the others' connections.
+   */
   constructor(threads = 1) {
     this.#threads = threads;
   }

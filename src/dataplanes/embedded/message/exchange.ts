@@ -39,14 +39,20 @@ export interface Exchange {
    * header is changed.
    */
   expectTrailers(headers: HeaderFields): boolean;
-  /** Whoever sends what cannot be understood or taken is not asked to go on: the next bytes may not be what they seem. */
+  /**
+   * Whoever sends what cannot be understood or taken is not asked to go on: the next bytes may not
+   * be what they seem.
+   */
   closeAfterAnswer(): void;
   answer(status: number, headers: HeaderFields, hasBody: boolean): void;
   /** The chunk may be overwritten afterwards. False asks to wait for `onDrain`. */
   write(chunk: Buffer): boolean;
   onDrain(handler: () => void): void;
   end(trailers?: HeaderFields): void;
-  /** Ends an answer that cannot be completed so that the client notices; `code` is that of the backend's HTTP/2 stream, if it had one. */
+  /**
+   * Ends an answer that cannot be completed so that the client notices; `code` is that of the
+   * backend's HTTP/2 stream, if it had one.
+   */
   abort(code?: number): void;
   /** Joins the client with the stream of a backend that agreed to switch protocols. */
   switchProtocols(headers: HeaderFields, backend: Duplex): void;

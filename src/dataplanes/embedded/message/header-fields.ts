@@ -1,4 +1,7 @@
-/** Header fields in their order, as alternating names (lower case) and values: the form that is read and written fastest. */
+/**
+ * Header fields in their order, as alternating names (lower case) and values: the form that is read
+ * and written fastest.
+ */
 export class HeaderFields {
   readonly #fields: string[];
 

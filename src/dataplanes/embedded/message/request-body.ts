@@ -4,8 +4,8 @@ import { Readable } from "node:stream";
  * A request body that is read once from the client and can be given to several readers:
  * one attempt after the other (a retry starts again from what was kept), and mirrors beside it.
  *
- * The pace is the current attempt's. A mirror that falls behind by more than the bound is cut off, and a body longer than the
- * bound can no longer be retried: memory per request stays bounded.
+ * The pace is the current attempt's. A mirror that falls behind by more than the bound is cut off,
+ * and a body longer than the bound can no longer be retried: memory per request stays bounded.
  */
 export class RequestBody {
   readonly #source: BodySource;

@@ -3,8 +3,8 @@ import type { Socket } from "node:net";
 const preface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /**
- * Finds out which HTTP a new cleartext connection speaks: HTTP/2 with prior knowledge opens with a fixed text, everything else is HTTP/1.
- * The bytes are put back for whoever serves it.
+ * Finds out which HTTP a new cleartext connection speaks: HTTP/2 with prior knowledge opens with a
+ * fixed text, everything else is HTTP/1. The bytes are put back for whoever serves it.
  */
 export function acceptCleartext(
   socket: Socket,
@@ -30,7 +30,8 @@ export function acceptCleartext(
     if (same && known < preface.length) return;
     release();
     socket.unshift(bytes);
-    // The stream leaves its "readable" mode on the next tick; only then may somebody else start to read.
+    // The stream leaves its "readable" mode on the next tick; only then may somebody else start to
+    // read.
     process.nextTick(serve, socket, same ? "h2" : "http/1.1");
   };
   socket.on("readable", read).on("end", leave).on("close", release);

@@ -4,9 +4,10 @@ import type { ItemId, ListenerItem } from "../../../plan/plan.ts";
 import { readClientHello } from "../streams/client-hello.ts";
 
 /**
- * Finds the listener of a TLS connection by its ClientHello, before anything is decided about it. A name that nobody listens for, or
- * none at all, is closed without a word: no tenant's certificate is ever shown for another's name. (An alert would be kinder, but the conformance
- * suite takes only a closed connection for a refusal: TLSRouteHostnameIntersection.)
+ * Finds the listener of a TLS connection by its ClientHello, before anything is decided about it. A
+ * name that nobody listens for, or none at all, is closed without a word: no tenant's certificate
+ * is ever shown for another's name. (An alert would be kinder, but the conformance suite takes only
+ * a closed connection for a refusal: TLSRouteHostnameIntersection.)
  */
 export async function acceptTls(
   socket: Socket,

@@ -15,7 +15,10 @@ export interface PortsOptions {
 
 export type PortFate = { readonly bound: true } | { readonly bound: false; readonly message: string };
 
-/** The open ports of one thread. One that cannot be bound is tried again and again, and keeps nothing else waiting. */
+/**
+ * The open ports of one thread. One that cannot be bound is tried again and again, and keeps
+ * nothing else waiting.
+ */
 export class Ports {
   readonly #options: PortsOptions;
   readonly #open: Map<ItemId, OpenPort> = new Map();

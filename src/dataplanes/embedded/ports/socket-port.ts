@@ -3,7 +3,10 @@ import type { Connections } from "../limits/connections.ts";
 import type { Binding } from "../streams/tcp-port.ts";
 import type { PortServer } from "./port-server.ts";
 
-/** A TCP port whose connections speak HTTP or TLS; they belong to the thread's connections and outlive the port. */
+/**
+ * A TCP port whose connections speak HTTP or TLS; they belong to the thread's connections and
+ * outlive the port.
+ */
 export class SocketPort implements PortServer {
   readonly #server: Server;
 

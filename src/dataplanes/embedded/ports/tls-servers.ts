@@ -7,7 +7,10 @@ import type { CertificateItem } from "../../../plan/certificate.ts";
 import type { ClientValidation, ListenerItem, TlsVersion } from "../../../plan/plan.ts";
 import { checkCertificate } from "../sockets/check-certificate.ts";
 
-/** AES-128 first: measured a third cheaper per handshake than the larger keys, and as safe in practice. */
+/**
+ * AES-128 first: measured a third cheaper per handshake than the larger keys, and as safe in
+ * practice.
+ */
 const CIPHERS: string = [
   "TLS_AES_128_GCM_SHA256",
   "TLS_AES_256_GCM_SHA384",
@@ -21,8 +24,8 @@ const CIPHERS: string = [
 ].join(":");
 
 /**
- * Mozilla's intermediate profile of server-side TLS, the post-quantum hybrid first. OpenSSL has it since 3.5; a Node with an
- * older one does without.
+ * Mozilla's intermediate profile of server-side TLS, the post-quantum hybrid first. OpenSSL has it
+ * since 3.5; a Node with an older one does without.
  */
 const GROUPS: string =
   ["X25519MLKEM768:X25519:P-256:P-384", "X25519:P-256:P-384"].find(isKnown) ?? "P-256:P-384";
@@ -50,9 +53,10 @@ interface Entry extends EntryParts {
 }
 
 /**
- * TLS termination per listener, made at its first handshake and kept while it is used: thousands of certificates cost nothing
- * until somebody asks for them. Items are immutable, so an entry is good exactly as long as it was made of the current ones; a
- * change is seen by the next handshake and by nobody before.
+ * TLS termination per listener, made at its first handshake and kept while it is used: thousands of
+ * certificates cost nothing until somebody asks for them. Items are immutable, so an entry is good
+ * exactly as long as it was made of the current ones; a change is seen by the next handshake and by
+ * nobody before.
  */
 export class TlsServers {
   readonly #options: TlsServersOptions;
@@ -108,7 +112,8 @@ export class TlsServers {
         ciphers: CIPHERS,
         honorCipherOrder: true,
         ecdhCurve: GROUPS,
-        // A handshake costs the server far more than the client; HTTP/2 forbids another one (RFC 9113, 9.2.1).
+        // A handshake costs the server far more than the client; HTTP/2 forbids another one (RFC
+        // 9113, 9.2.1).
         secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
         minVersion: versions[tls?.minVersion ?? "1.2"],
         ...(tls?.maxVersion === undefined ? {} : { maxVersion: versions[tls.maxVersion as TlsVersion] }),
@@ -129,7 +134,10 @@ export class TlsServers {
     return server;
   }
 
-  /** Bound to everything that decides who may connect: a session of one tenant or of an older policy resumes nowhere else. */
+  /**
+   * Bound to everything that decides who may connect: a session of one tenant or of an older policy
+   * resumes nowhere else.
+   */
   #ticketKeys(
     listener: ListenerItem,
     certificates: readonly CertificateItem[],
@@ -180,8 +188,9 @@ function isCurrent(entry: Entry, { listener, certificates, validation }: EntryPa
 }
 
 /**
- * AllowValidOnly refuses whoever has no valid certificate; AllowInsecureFallback asks for one and goes on in any case.
- * Without a usable authority nobody is valid: node would fall back to the system's authorities if given none.
+ * AllowValidOnly refuses whoever has no valid certificate; AllowInsecureFallback asks for one and
+ * goes on in any case. Without a usable authority nobody is valid: node would fall back to the
+ * system's authorities if given none.
  */
 function clientOptions({ authorities, mode }: ClientValidation): TlsOptions {
   return {
@@ -191,7 +200,10 @@ function clientOptions({ authorities, mode }: ClientValidation): TlsOptions {
   };
 }
 
-/** Those that can be served: the first of each kind of key, because a client gets to see one of a kind it can verify. */
+/**
+ * Those that can be served: the first of each kind of key, because a client gets to see one of a
+ * kind it can verify.
+ */
 function usableOf(certificates: readonly CertificateItem[]): readonly CertificateItem[] {
   const byKind = new Map<string | undefined, CertificateItem>();
   for (const certificate of certificates) {

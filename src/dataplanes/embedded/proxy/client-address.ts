@@ -8,7 +8,10 @@ export interface Visitor {
   readonly scheme: "http" | "https";
 }
 
-/** Undefined when there is no such connector, or when the peer is not on this machine: then the peer itself is the client. */
+/**
+ * Undefined when there is no such connector, or when the peer is not on this machine: then the peer
+ * itself is the client.
+ */
 export function visitorOf({ connection, headers }: Exchange, trusted: TrustedFront): Visitor | undefined {
   if (typeof trusted === "number" || !isLoopback(connection.client)) return undefined;
   const address = headers.get(trusted.clientHeader);

@@ -1,9 +1,13 @@
 /**
- * CORS for a rule (the HTTPRoute filter): the proxy answers preflights itself and marks the answers to actual requests.
+ * CORS for a rule (the HTTPRoute filter): the proxy answers preflights itself and marks the answers
+ * to actual requests.
  *
- * - An origin is allowed by `*`, by being listed, or by a listed pattern with `*` for the leftmost labels of the host.
- * - With credentials a browser takes no `*` for an answer: the origin, method and headers it asked for are named instead.
- * - An origin that is not allowed gets the ordinary answer without any permission; the browser does the refusing.
+ * - An origin is allowed by `*`, by being listed, or by a listed pattern with `*` for the leftmost
+ *   labels of the host.
+ * - With credentials a browser takes no `*` for an answer: the origin, method and headers it asked
+ *   for are named instead.
+ * - An origin that is not allowed gets the ordinary answer without any permission; the browser does
+ *   the refusing.
  */
 
 import type { CorsPolicy } from "../../../plan/rule.ts";

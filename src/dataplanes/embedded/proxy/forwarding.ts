@@ -1,11 +1,12 @@
 /**
  * One request to one backend: attempts, timeouts, and the answer on its way back.
  *
- * - `requestMs` bounds everything, `backendRequestMs` each attempt; both end in 504, or in a cut-off answer if it had begun.
- * - The route's retry policy covers its codes, failed connections, resets and timed-out attempts. Without one, a request of which nothing was
- *   sent goes to the next endpoint, and one that is safe to repeat gets a second try after a reset: a kept-alive connection may have been closed
- *   by the backend at the very moment of its reuse.
- *   Both are bounded: src/plan/retry-limits.ts.
+ * - `requestMs` bounds everything, `backendRequestMs` each attempt; both end in 504, or in a
+ *   cut-off answer if it had begun.
+ * - The route's retry policy covers its codes, failed connections, resets and timed-out attempts.
+ *   Without one, a request of which nothing was sent goes to the next endpoint, and one that is
+ *   safe to repeat gets a second try after a reset: a kept-alive connection may have been closed by
+ *   the backend at the very moment of its reuse. Both are bounded: src/plan/retry-limits.ts.
  * - A body that is no longer complete in memory is never sent again.
  */
 
@@ -198,7 +199,8 @@ export class Forwarding implements UpstreamHandler {
       },
       this,
     );
-    // A request that fails at once has gone on to its next attempt, or is over, before `send` returns.
+    // A request that fails at once has gone on to its next attempt, or is over, before `send`
+    // returns.
     if (!this.#over && this.#call === undefined) this.#call = call;
   }
 

@@ -3,7 +3,10 @@ import type { Exchange } from "../message/exchange.ts";
 import { HeaderFields } from "../message/header-fields.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 
-/** What a gRPC client makes of an HTTP status, said in its own words so that every client library agrees. */
+/**
+ * What a gRPC client makes of an HTTP status, said in its own words so that every client library
+ * agrees.
+ */
 const grpcStatus: ReadonlyMap<number, number> = new Map([
   [400, 13],
   [401, 16],
@@ -15,7 +18,10 @@ const grpcStatus: ReadonlyMap<number, number> = new Map([
   [504, 14],
 ]);
 
-/** An answer of this proxy itself; nothing if one is already under way, then the answer is cut off instead. */
+/**
+ * An answer of this proxy itself; nothing if one is already under way, then the answer is cut off
+ * instead.
+ */
 export function replyLocally(request: RoutedRequest, status: number, reply: LocalReply): void {
   request.reason = reply.reason;
   const { exchange } = request;

@@ -10,8 +10,9 @@ import type { Serving } from "./serve-request.ts";
 import type { RequestHead } from "./upstream-request.ts";
 
 /**
- * Copies of the request, sent and forgotten: no answer, failure or slowness of a mirror reaches the client. A copy may outlive
- * its request, and counts as one of the tenant's; where there is no room for it, it is not sent.
+ * Copies of the request, sent and forgotten: no answer, failure or slowness of a mirror reaches the
+ * client. A copy may outlive its request, and counts as one of the tenant's; where there is no room
+ * for it, it is not sent.
  */
 export function sendMirrors(
   serving: Serving,

@@ -11,9 +11,9 @@ import type { RoutedRequest } from "./routed-request.ts";
 import type { Serving } from "./serve-request.ts";
 
 /**
- * The retries of one request, as its route asks for them and as far as they are granted: so many, within a minute, while the
- * client is there, the rule is in force and the backend's budget has room. Waits double and vary, so that requests that failed
- * together do not come back together.
+ * The retries of one request, as its route asks for them and as far as they are granted: so many,
+ * within a minute, while the client is there, the rule is in force and the backend's budget has
+ * room. Waits double and vary, so that requests that failed together do not come back together.
  */
 export class Retries {
   readonly #serving: Serving;
@@ -55,7 +55,9 @@ export class Retries {
     return wait;
   }
 
-  /** Whether the request would still be given to this route's backend, now that the wait is over. */
+  /**
+   * Whether the request would still be given to this route's backend, now that the wait is over.
+   */
   stillServed(backend: string): boolean {
     const { listener, rule, authority } = this.#request;
     // The listener of a removed port or hostname has gone from the table.

@@ -1,5 +1,6 @@
 /**
- * The way of a request through the embedded data plane. Each step either answers and ends the way, or hands on to the next.
+ * The way of a request through the embedded data plane. Each step either answers and ends the way,
+ * or hands on to the next.
  */
 
 import { randomUUID } from "node:crypto";
@@ -44,7 +45,8 @@ export function serveRequest(serving: Serving, exchange: Exchange): void {
       act(serving, request);
     }
   } catch {
-    // Something that a route asks for cannot be put into an answer; whatever it is, it is this request's trouble only.
+    // Something that a route asks for cannot be put into an answer; whatever it is, it is this
+    // request's trouble only.
     replyLocally(request, 500, { reason: "RouteInvalid", message: "this route cannot be served" });
   }
 }
@@ -92,7 +94,8 @@ function admit(serving: Serving, request: RoutedRequest): boolean {
     connection.listener === undefined
       ? serving.table.admitHttp(connection.port.id, request.authority)
       : serving.table.admitHttps(connection.listener, request.authority);
-  // A connection may outlive the protocol of its port; it never gets to see what now belongs to TLS.
+  // A connection may outlive the protocol of its port; it never gets to see what now belongs to
+  // TLS.
   const mixed = "listener" in admission && (admission.listener.protocol === "HTTPS") !== connection.secure;
   if ("listener" in admission && !mixed) {
     request.listener = admission.listener;
@@ -108,7 +111,10 @@ function admit(serving: Serving, request: RoutedRequest): boolean {
   return false;
 }
 
-/** Counts the request for the tenant that is asked for, until it is finished; too many are refused before they cost anything more. */
+/**
+ * Counts the request for the tenant that is asked for, until it is finished; too many are refused
+ * before they cost anything more.
+ */
 function charge(serving: Serving, request: RoutedRequest): boolean {
   const { listener, exchange } = request;
   const budget = listener && serving.budgets.of(listener.id);

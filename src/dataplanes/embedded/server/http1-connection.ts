@@ -1,5 +1,6 @@
 /**
- * HTTP/1 on one connection of a client: one request after the other, the next one read when the one before is answered.
+ * HTTP/1 on one connection of a client: one request after the other, the next one read when the one
+ * before is answered.
  *
  *   reading   between two requests, or in the middle of a head
  *   serving   one request is being answered; its body may still be on its way, and what is behind it waits
@@ -46,7 +47,10 @@ class ServerConnection implements RequestSink, AnswerWriter, Timed {
   #body: RequestStream | undefined;
   /** What has come behind the request that is being served. */
   #behind: Buffer | undefined;
-  /** The time for a head runs from its first byte; for the first one from the beginning of the connection. */
+  /**
+   * The time for a head runs from its first byte; for the first one from the beginning of the
+   * connection.
+   */
   #headBegun = true;
   /** The answer is complete but for what the client has not taken yet. */
   #unflushed = false;
@@ -110,7 +114,8 @@ class ServerConnection implements RequestSink, AnswerWriter, Timed {
       this.#exchange.received = true;
       this.#exchange.requestTrailers = trailers;
       this.#body?.push(null);
-      // Whoever reads the body slowly asks for no more of it; the next request, or the client's end, must be heard all the same.
+      // Whoever reads the body slowly asks for no more of it; the next request, or the client's
+      // end, must be heard all the same.
       this.#socket.resume();
       if (!this.#unflushed) this.deadline = Number.POSITIVE_INFINITY;
     }
@@ -211,7 +216,10 @@ class ServerConnection implements RequestSink, AnswerWriter, Timed {
     if (this.#behind === undefined) this.#socket.resume();
   }
 
-  /** What is behind a request waits for its answer. What can never become a request makes this answer the last. */
+  /**
+   * What is behind a request waits for its answer. What can never become a request makes this
+   * answer the last.
+   */
   #hold(bytes: Buffer): void {
     this.#behind = this.#behind === undefined ? bytes : Buffer.concat([this.#behind, bytes]);
     this.#socket.pause();

@@ -8,9 +8,15 @@ import type { HeaderFields } from "../message/header-fields.ts";
 
 /** What an exchange needs of its connection. */
 export interface AnswerWriter {
-  /** Text, then bytes, then text, as one piece. False asks to wait until the exchange is told `drained`. */
+  /**
+   * Text, then bytes, then text, as one piece. False asks to wait until the exchange is told
+   * `drained`.
+   */
   write(front: string, bytes: Buffer | undefined, tail: string): boolean;
-  /** The exchange has text that may wait for what else comes in this turn; `flush` is called at its end. */
+  /**
+   * The exchange has text that may wait for what else comes in this turn; `flush` is called at its
+   * end.
+   */
   flushSoon(exchange: ServerExchange): void;
   /** The last byte has been written. */
   answered(exchange: ServerExchange): void;

@@ -51,7 +51,8 @@ export class H2Exchange implements Exchange, StreamHandler {
     this.#session = session;
     this.#stream = stream;
     this.#stallMs = stallMs;
-    // An extended CONNECT (RFC 8441) is the WebSocket handshake of HTTP/2, routed like the GET of HTTP/1.1.
+    // An extended CONNECT (RFC 8441) is the WebSocket handshake of HTTP/2, routed like the GET of
+    // HTTP/1.1.
     this.websocket = fields.protocol === "websocket";
     this.method = this.websocket ? "GET" : fields.method;
     this.target = fields.path;
@@ -95,7 +96,9 @@ export class H2Exchange implements Exchange, StreamHandler {
     else if (!this.#mayHaveTrailers(headers)) this.#lastByte = Number(headers.get("content-length"));
   }
 
-  /** The end goes out with the last byte where that is known: a frame less for nearly every answer. */
+  /**
+   * The end goes out with the last byte where that is known: a frame less for nearly every answer.
+   */
   write(chunk: Buffer): boolean {
     this.bytesSent += chunk.length;
     if (this.bytesSent !== this.#lastByte) return this.#stream.write(chunk);

@@ -2,7 +2,8 @@
  * TLS towards a backend, as BackendTLSPolicy (gateway.networking.k8s.io/v1) asks for it:
  *
  *  - `hostname` is the SNI; without `subjectAltNames` the certificate must carry it.
- *  - With `subjectAltNames` at least one of them must be in the certificate, and `hostname` is not looked for.
+ *  - With `subjectAltNames` at least one of them must be in the certificate, and `hostname` is not
+ *    looked for.
  *  - Names count only as subject alternative names; the common name proves nothing.
  */
 
@@ -74,7 +75,10 @@ interface AlternativeNames {
   readonly uris: ReadonlySet<string>;
 }
 
-/** Node writes one string, `DNS:a, URI:b`, and quotes as JSON whatever could be mistaken for a separator. */
+/**
+ * Node writes one string, `DNS:a, URI:b`, and quotes as JSON whatever could be mistaken for a
+ * separator.
+ */
 function alternativeNames(certificate: PeerCertificate): AlternativeNames {
   const names = new Set<string>();
   const uris = new Set<string>();

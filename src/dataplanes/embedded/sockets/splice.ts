@@ -2,10 +2,11 @@
  * Joins two connections until both have ended:
  *
  *  - Each direction flows at the pace of its slower side.
- *  - The end of one direction is passed on once everything before it is; the other direction goes on (half-close).
+ *  - The end of one direction is passed on once everything before it is; the other direction goes
+ *    on (half-close).
  *  - A side that breaks off resets the other, after what it had sent.
- *  - A side that has said everything and then takes no more does not harm its answer: the rest of what it is sent
- *    is thrown away until the other side has had the time to read the answer.
+ *  - A side that has said everything and then takes no more does not harm its answer: the rest of
+ *    what it is sent is thrown away until the other side has had the time to read the answer.
  */
 
 import type { Side } from "./connect-endpoint.ts";

@@ -1,9 +1,11 @@
 /**
- * The first message of a TLS connection, read without taking part in it: which name is asked for, which protocols are offered.
+ * The first message of a TLS connection, read without taking part in it: which name is asked for,
+ * which protocols are offered.
  *
- * Strict on purpose. With passthrough the backend parses the same bytes again; whatever two parsers could read
- * differently (lengths that do not add up, extensions given twice, several names) is refused instead of guessed.
- * Rules: RFC 8446 4.1.2, 5.1; RFC 6066 3 (server_name); RFC 7301 3.1 (ALPN).
+ * Strict on purpose. With passthrough the backend parses the same bytes again; whatever two parsers
+ * could read differently (lengths that do not add up, extensions given twice, several names) is
+ * refused instead of guessed. Rules: RFC 8446 4.1.2, 5.1; RFC 6066 3 (server_name); RFC 7301 3.1
+ * (ALPN).
  */
 
 import { isIP, type Socket } from "node:net";
@@ -198,9 +200,10 @@ export type HelloResult =
   | { readonly error: string };
 
 /**
- * Reads just enough of a new connection to know its ClientHello, then puts every byte back: whoever is given the socket next
- * (TLS termination, a pipe to a backend) sees it as if nobody had looked. On an error the socket is left to
- * the caller to destroy; the caller keeps an `error` listener of its own on the socket throughout.
+ * Reads just enough of a new connection to know its ClientHello, then puts every byte back: whoever
+ * is given the socket next (TLS termination, a pipe to a backend) sees it as if nobody had looked.
+ * On an error the socket is left to the caller to destroy; the caller keeps an `error` listener of
+ * its own on the socket throughout.
  */
 export function readClientHello(socket: Socket, options: ReadClientHelloOptions): Promise<HelloResult> {
   const maxBytes = options.maxBytes ?? MAX_HELLO_BYTES;
@@ -212,9 +215,11 @@ export function readClientHello(socket: Socket, options: ReadClientHelloOptions)
       clearTimeout(timer);
       socket.off("readable", read).off("end", closed).off("close", closed).off("error", failed);
       signal?.removeEventListener("abort", aborted);
-      // Synchronously, so that a FIN right behind the hello does not end the stream before its bytes are back.
+      // Synchronously, so that a FIN right behind the hello does not end the stream before its
+      // bytes are back.
       if (bytes.length > 0 && !socket.destroyed) socket.unshift(bytes);
-      // The stream leaves its "readable" mode on the next tick; only then may somebody else start to read.
+      // The stream leaves its "readable" mode on the next tick; only then may somebody else start
+      // to read.
       process.nextTick(resolve, result);
     };
     const read = (): void => {

@@ -5,11 +5,17 @@ import { connectEndpoint, type Side, sideOf } from "../sockets/connect-endpoint.
 import { type SpliceEnd, splice } from "../sockets/splice.ts";
 
 export interface ProxyStreamOptions {
-  /** Half-open allowed; nothing read from it yet, or everything put back. Belongs to the proxy from here on. */
+  /**
+   * Half-open allowed; nothing read from it yet, or everything put back. Belongs to the proxy from
+   * here on.
+   */
   readonly client: Duplex;
   /** The TCP socket under `client` when that is a TLS stream: only it can be reset. */
   readonly transport?: Duplex | undefined;
-  /** The endpoint to try first, then the next one after each failure; undefined when there is none left. */
+  /**
+   * The endpoint to try first, then the next one after each failure; undefined when there is none
+   * left.
+   */
   readonly choose: () => Endpoint | undefined;
   /** TLS towards the backend, see `backendTlsOptions`. */
   readonly tls?: ConnectionOptions | undefined;
@@ -33,7 +39,10 @@ export interface StreamEnd {
 /** However long the list of endpoints is, a client does not wait for more than these. */
 const MAX_ATTEMPTS = 8;
 
-/** Connects `client` to the first endpoint that answers and carries bytes both ways until the end of both. */
+/**
+ * Connects `client` to the first endpoint that answers and carries bytes both ways until the end of
+ * both.
+ */
 export async function proxyStream(options: ProxyStreamOptions): Promise<void> {
   const { client, idleTimeoutMs, signal } = options;
   const side = sideOf(client, options.transport);

@@ -1,7 +1,8 @@
 /**
- * Carries one connection to the backend that its rule chooses; used for TLS (passthrough and terminated) and TCP.
- * What cannot be served is reset, never closed as if it had ended well: no rule, a rule without a usable backend, an invalid
- * reference's share, a backend whose policy cannot be applied.
+ * Carries one connection to the backend that its rule chooses; used for TLS (passthrough and
+ * terminated) and TCP. What cannot be served is reset, never closed as if it had ended well: no
+ * rule, a rule without a usable backend, an invalid reference's share, a backend whose policy
+ * cannot be applied.
  */
 
 import type { Duplex } from "node:stream";

@@ -1,12 +1,16 @@
 /**
  * A port of protocol UDP.
  *
- *  - A client (address and port) that is heard for the first time gets a session: a backend by weight, one of its
- *    endpoints, a socket of its own. The session lasts until neither side has spoken for the idle timeout.
- *  - What cannot be served is dropped in silence: no rule, an invalid reference's share, no endpoint.
- *  - Sessions are capped. The idlest goes first; those whose client has never reacted to an answer go before those
- *    whose client has, so a flood of forged sources pushes out itself and not the conversations.
- *  - A session ends when its endpoint refuses it, or when its endpoint, backend or rule is no longer there.
+ *  - A client (address and port) that is heard for the first time gets a session: a backend by
+ *    weight, one of its endpoints, a socket of its own. The session lasts until neither side has
+ *    spoken for the idle timeout.
+ *  - What cannot be served is dropped in silence: no rule, an invalid reference's share, no
+ *    endpoint.
+ *  - Sessions are capped. The idlest goes first; those whose client has never reacted to an answer
+ *    go before those whose client has, so a flood of forged sources pushes out itself and not the
+ *    conversations.
+ *  - A session ends when its endpoint refuses it, or when its endpoint, backend or rule is no
+ *    longer there.
  */
 
 import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
@@ -88,7 +92,10 @@ export class UdpPort {
     });
   }
 
-  /** To be called after every change of the table. Walks the sessions only when something of this port has changed. */
+  /**
+   * To be called after every change of the table. Walks the sessions only when something of this
+   * port has changed.
+   */
   reconcile(): void {
     const { table } = this.#options;
     const rule = this.#currentRule();

@@ -18,13 +18,19 @@ const MAX_WAITING = 16;
 /** Bytes that the kernel has not taken yet. */
 export const MAX_QUEUED_BYTES: number = 1024 * 1024;
 
-/** One client's conversation with one endpoint, over a socket of its own so that answers find their way back. */
+/**
+ * One client's conversation with one endpoint, over a socket of its own so that answers find their
+ * way back.
+ */
 export class UdpSession {
   readonly key: string;
   readonly client: UdpSessionOptions["client"];
   readonly endpoint: Endpoint;
   readonly backend: ItemId;
-  /** Whether the backend has answered, and whether the client has then gone on: a forged source cannot. */
+  /**
+   * Whether the backend has answered, and whether the client has then gone on: a forged source
+   * cannot.
+   */
   state: "new" | "answered" | "established" = "new";
   lastActive: number;
 

@@ -1,6 +1,7 @@
 /**
- * Everything that serves traffic in one thread: a table of the plan, the ports that are open, the connections on them, and the
- * pools towards the backends. The same in the main thread and in each worker.
+ * Everything that serves traffic in one thread: a table of the plan, the ports that are open, the
+ * connections on them, and the pools towards the backends. The same in the main thread and in each
+ * worker.
  */
 
 import type { Socket } from "node:net";
@@ -178,7 +179,8 @@ export class ServingThread {
   }
 
   #serveSecured(stream: TLSSocket, listener: ListenerItem): void {
-    // Node tells of a broken record and keeps the connection; nothing good can come on it any more (RFC 8446, 6.2).
+    // Node tells of a broken record and keeps the connection; nothing good can come on it any more
+    // (RFC 8446, 6.2).
     stream.on("error", (error) => {
       if (!isOfVerification(stream, error)) stream.destroy();
     });
@@ -212,8 +214,9 @@ export class ServingThread {
 }
 
 /**
- * OpenSSL leaves behind why a client's certificate could not be verified, and Node tells of it later as
- * of an error of the connection. With AllowInsecureFallback the connection goes on all the same.
+ * OpenSSL leaves behind why a client's certificate could not be verified, and Node tells of it
+ * later as of an error of the connection. With AllowInsecureFallback the connection goes on all the
+ * same.
  */
 function isOfVerification({ authorizationError }: TLSSocket, { message }: Error): boolean {
   return Boolean(authorizationError) && !message.includes(":SSL routines:");

@@ -22,8 +22,9 @@ export interface WorkerPoolOptions {
 }
 
 /**
- * Threads that serve the same plan on the same ports; the kernel divides the connections among them.
- * A port is open when all of them have opened it. A thread that dies is replaced and given the whole plan.
+ * Threads that serve the same plan on the same ports; the kernel divides the connections among
+ * them. A port is open when all of them have opened it. A thread that dies is replaced and given
+ * the whole plan.
  */
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;

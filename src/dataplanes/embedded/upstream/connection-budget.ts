@@ -17,8 +17,9 @@ export interface BudgetedPool {
 }
 
 /**
- * How many connections of this thread one backend may have, over all of its endpoints. A connection counts until its socket is
- * closed, also after it was handed over to a WebSocket. A pool that gets none waits, and idle connections of the others make room.
+ * How many connections of this thread one backend may have, over all of its endpoints. A connection
+ * counts until its socket is closed, also after it was handed over to a WebSocket. A pool that gets
+ * none waits, and idle connections of the others make room.
  */
 export class ConnectionBudget {
   readonly #limit: () => number;

@@ -1,8 +1,9 @@
 /**
  * One connection to a backend that speaks HTTP/1: one request after the other, never two at a time.
  *
- * It takes another request only if everything about the one before is beyond doubt: the request has been sent as a whole, the answer has ended as
- * its own framing says, the backend wants to go on, and not a byte has come behind it.
+ * It takes another request only if everything about the one before is beyond doubt: the request has
+ * been sent as a whole, the answer has ended as its own framing says, the backend wants to go on,
+ * and not a byte has come behind it.
  */
 
 import type { Socket } from "node:net";
@@ -18,7 +19,10 @@ import type { AnswerTimeouts, UpstreamFailure } from "./upstream.ts";
 /** How long a backend is believed to keep a connection, unless it says otherwise. */
 const KEPT_MS = 10_000;
 const KEPT_AT_MOST_MS = 60_000;
-/** A connection is not used in its last moments: the request and the backend's goodbye could meet on the way. */
+/**
+ * A connection is not used in its last moments: the request and the backend's goodbye could meet on
+ * the way.
+ */
 const MARGIN_MS = 1_000;
 
 /** Who lends connections out. */

@@ -164,7 +164,10 @@ export class H2Upstream implements Upstream, BudgetedPool {
     this.#onOpenFailed(message);
   }
 
-  /** Those that wait are served by the connections that are there; without any they have nothing to wait for. */
+  /**
+   * Those that wait are served by the connections that are there; without any they have nothing to
+   * wait for.
+   */
   #onOpenFailed(message: string): void {
     this.#opening = false;
     if (this.#connections.size === 0) this.#failWaiting("connect", message);

@@ -5,13 +5,19 @@ import type { Endpoint } from "../../../plan/backend.ts";
 /** A connection to a backend. */
 export interface Link {
   readonly socket: Socket;
-  /** Hears every piece that comes. It is lent for the time of the call: whoever keeps of it keeps a copy. */
+  /**
+   * Hears every piece that comes. It is lent for the time of the call: whoever keeps of it keeps a
+   * copy.
+   */
   onBytes: (bytes: Buffer) => void;
   /** For another protocol, which begins with `rest`. */
   toStream(rest: Buffer): Duplex;
 }
 
-/** What is read of any backend comes here first: one place that stays in the processor's cache, in place of 64 KiB to be found for every piece. */
+/**
+ * What is read of any backend comes here first: one place that stays in the processor's cache, in
+ * place of 64 KiB to be found for every piece.
+ */
 const arrivals: Buffer = Buffer.allocUnsafeSlow(64 * 1024);
 
 export class TcpLink implements Link {
@@ -51,8 +57,8 @@ export class TlsLink implements Link {
 }
 
 /**
- * A socket that lends what it reads, as a stream that gives it away. What the backend has said before it left can still be read then;
- * what is said to it afterwards reaches nobody.
+ * A socket that lends what it reads, as a stream that gives it away. What the backend has said
+ * before it left can still be read then; what is said to it afterwards reaches nobody.
  */
 class LinkStream extends Duplex {
   readonly #socket: Socket;

@@ -5,10 +5,16 @@ import { writePiece } from "../http1/write-piece.ts";
 import type { HeaderFields } from "../message/header-fields.ts";
 import type { H1Call } from "./h1-call.ts";
 
-/** `blocked`: the backend does not take what it is sent; `broken`: the body is not what its length says. */
+/**
+ * `blocked`: the backend does not take what it is sent; `broken`: the body is not what its length
+ * says.
+ */
 export type SendProgress = "flowing" | "blocked" | "sent" | "broken";
 
-/** Sends a request with a body, in chunks where its length is not known, at the pace of the slower side. */
+/**
+ * Sends a request with a body, in chunks where its length is not known, at the pace of the slower
+ * side.
+ */
 export class RequestSender {
   readonly #socket: Socket;
   readonly #call: H1Call;

@@ -34,7 +34,10 @@ export interface AnswerTimeouts {
   readonly idleMs: number;
 }
 
-/** Exactly one of `onEnd`, `onSwitch` and `onFailure` comes last, unless the call is cancelled: then nothing comes any more. */
+/**
+ * Exactly one of `onEnd`, `onSwitch` and `onFailure` comes last, unless the call is cancelled: then
+ * nothing comes any more.
+ */
 export interface UpstreamHandler {
   /** An answer that informs (1xx but 101), any number of times before `onAnswer`. */
   onInterim(status: number, headers: HeaderFields): void;
@@ -47,7 +50,10 @@ export interface UpstreamHandler {
   onFailure(failure: UpstreamFailure): void;
 }
 
-/** Holds the answer back while the client is slow; called from within `onAnswer` and `onData`, resumed from anywhere. */
+/**
+ * Holds the answer back while the client is slow; called from within `onAnswer` and `onData`,
+ * resumed from anywhere.
+ */
 export interface Flow {
   /** Known with the header: nothing comes after it, neither a body nor trailers. */
   readonly complete: boolean;
@@ -57,8 +63,8 @@ export interface Flow {
 
 export interface UpstreamFailure {
   /**
-   * `connect`, `full` and `refused`: the backend has not begun with the request; `full` is not worth another try at the same
-   * endpoint. `timeout`: no answer, or no more of it.
+   * `connect`, `full` and `refused`: the backend has not begun with the request; `full` is not
+   * worth another try at the same endpoint. `timeout`: no answer, or no more of it.
    */
   readonly kind: "connect" | "full" | "refused" | "reset" | "timeout" | "invalid";
   readonly message: string;

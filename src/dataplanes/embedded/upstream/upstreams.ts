@@ -40,8 +40,9 @@ interface Pools {
 }
 
 /**
- * Connections to all backends of this thread. A pool lives as long as its endpoint stays in the plan with the same TLS
- * settings and is used now and then; whoever is in flight on a dropped pool finishes on it.
+ * Connections to all backends of this thread. A pool lives as long as its endpoint stays in the
+ * plan with the same TLS settings and is used now and then; whoever is in flight on a dropped pool
+ * finishes on it.
  */
 export class Upstreams {
   readonly #table: RoutingTable;

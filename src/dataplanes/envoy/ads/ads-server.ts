@@ -1,4 +1,7 @@
-/** The server that Envoys connect to: HTTP/2, gRPC, one method. Each stream belongs to one Gateway and sees nothing of another. */
+/**
+ * The server that Envoys connect to: HTTP/2, gRPC, one method. Each stream belongs to one Gateway
+ * and sees nothing of another.
+ */
 
 import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import { createServer } from "node:http2";

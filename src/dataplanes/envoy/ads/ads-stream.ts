@@ -1,10 +1,13 @@
 /**
  * One Envoy, on one aggregated delta stream.
  *
- * - Changes are marked by name and looked up when they are sent: whatever changes again before that costs nothing more.
- * - One resource per response, so that a refusal concerns that resource alone. The exception is the first answer for scopes: ports open when
- *   all have been taken, so it comes in larger parts. If one is refused, its scopes follow one by one.
- * - Nothing is sent before what it needs has been answered for; removals go the other way round. Neither waits for ever.
+ * - Changes are marked by name and looked up when they are sent: whatever changes again before that
+ *   costs nothing more.
+ * - One resource per response, so that a refusal concerns that resource alone. The exception is the
+ *   first answer for scopes: ports open when all have been taken, so it comes in larger parts. If
+ *   one is refused, its scopes follow one by one.
+ * - Nothing is sent before what it needs has been answered for; removals go the other way round.
+ *   Neither waits for ever.
  * - At most so many responses are unanswered, and none is written while the socket is full.
  */
 
@@ -87,7 +90,10 @@ export class AdsStream implements StoreWatcher {
     this.#options.store.unwatch(this);
   }
 
-  /** Everything that this client wants has been sent and answered for; first answers for names of a client's making do not count, since anybody can ask for more of them. */
+  /**
+   * Everything that this client wants has been sent and answered for; first answers for names of a
+   * client's making do not count, since anybody can ask for more of them.
+   */
   get settled(): boolean {
     return (
       this.#patience.isEmpty &&
@@ -109,8 +115,9 @@ export class AdsStream implements StoreWatcher {
   }
 
   /**
-   * Tells, whenever it is asked, whether the client has answered for all that it was to have when this was called; what changes later does not matter. Neither do names of a client's
-   * making, which anybody may ask for, nor removals of what nothing refers to any more.
+   * Tells, whenever it is asked, whether the client has answered for all that it was to have when
+   * this was called; what changes later does not matter. Neither do names of a client's making,
+   * which anybody may ask for, nor removals of what nothing refers to any more.
    */
   mark(): () => boolean {
     const held = ({ kind, name }: Reference): string | undefined =>
@@ -154,7 +161,8 @@ export class AdsStream implements StoreWatcher {
       subscription = new Subscription(kind);
       this.#subscriptions.set(kind, subscription);
       subscription.begin(request, this.#options.store);
-      // What a client has, it has taken, though its answer may have been lost with an earlier stream.
+      // What a client has, it has taken, though its answer may have been lost with an earlier
+      // stream.
       for (const [name, version] of request.initialVersions) {
         this.#options.onAnswer({ kind, name, version });
         // Kinds come back in any order: something may wait for this one.
@@ -276,7 +284,10 @@ export class AdsStream implements StoreWatcher {
     this.#wakeUp();
   }
 
-  /** Names whose turn it is, and all those to let go of in one answer: before anything else, or a flood of new names would leave no room for it. */
+  /**
+   * Names whose turn it is, and all those to let go of in one answer: before anything else, or a
+   * flood of new names would leave no room for it.
+   */
   #pumpBorrowed(): void {
     const subscription = this.#subscriptions.get("secret");
     if (subscription === undefined || !this.#writable) return;
@@ -358,7 +369,8 @@ export class AdsStream implements StoreWatcher {
   ): void {
     const nonce = String(++this.#nonce);
     for (const { name, version, refreshes } of resources) {
-      // Also of a new one: Envoy does not ask for what another of its clusters has already, and would wait for ever.
+      // Also of a new one: Envoy does not ask for what another of its clusters has already, and
+      // would wait for ever.
       if (refreshes !== undefined) this.#refresh(refreshes);
       subscription.held.set(name, version);
     }
@@ -391,7 +403,10 @@ export class AdsStream implements StoreWatcher {
     });
   }
 
-  /** Something of the kind is still to be told or to be answered for. Removals do not count: they wait for others themselves. */
+  /**
+   * Something of the kind is still to be told or to be answered for. Removals do not count: they
+   * wait for others themselves.
+   */
   #isPending(kind: Kind): boolean {
     const subscription = this.#subscriptions.get(kind);
     if (subscription === undefined || subscription.greeting) return true;

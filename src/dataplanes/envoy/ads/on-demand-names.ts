@@ -1,9 +1,13 @@
 /**
- * Names of secrets that clients have thought up, under a wildcard or in capitals. There is no end to them, so each of these is bounded:
+ * Names of secrets that clients have thought up, under a wildcard or in capitals. There is no end
+ * to them, so each of these is bounded:
  *
- * - how many are kept: the oldest of the owner with the most make room for newcomers, so that a flood of one tenant's names leaves those of others alone;
- * - how many are answered per second, and no more than the client keeps up with: owners take turns, and whose turn it is does not stand behind many;
- * - how many wait for that: as many as are answered in a second. Whatever is too much is refused at once, again of the owner with the most.
+ * - how many are kept: the oldest of the owner with the most make room for newcomers, so that a
+ *   flood of one tenant's names leaves those of others alone;
+ * - how many are answered per second, and no more than the client keeps up with: owners take turns,
+ *   and whose turn it is does not stand behind many;
+ * - how many wait for that: as many as are answered in a second. Whatever is too much is refused at
+ *   once, again of the owner with the most.
  */
 
 /** Answered at once, before the client has said that it has taken one. */
@@ -58,7 +62,10 @@ export class BorrowedNames {
     join(this.#kept, owner, name);
   }
 
-  /** A name that has to wait for its turn. Returns what has to be refused for it, if anything: perhaps the name itself. */
+  /**
+   * A name that has to wait for its turn. Returns what has to be refused for it, if anything:
+   * perhaps the name itself.
+   */
   admit(name: string, owner: string): string | undefined {
     this.delete(name);
     this.#ownerOf.set(name, owner);

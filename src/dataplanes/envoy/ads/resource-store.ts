@@ -10,7 +10,10 @@ export interface StoreWatcher {
 /** Secrets are found by the name that a client asks for. */
 export interface SecretFinder {
   find(name: string): Resource | undefined;
-  /** Whether the name is part of the configuration; others are of the client's making, and there is no end to them. */
+  /**
+   * Whether the name is part of the configuration; others are of the client's making, and there is
+   * no end to them.
+   */
   isConfigured(name: string): boolean;
   /** Whose certificate the name gets to see. */
   ownerOf(name: string): string | undefined;

@@ -3,7 +3,10 @@ import { any, typeUrl } from "../messages/core.ts";
 import { resourceMessage } from "../messages/discovery.ts";
 import type { Message } from "../wire/protobuf.ts";
 
-/** What can be subscribed to, in the order in which it must arrive: nothing before what it refers to. */
+/**
+ * What can be subscribed to, in the order in which it must arrive: nothing before what it refers
+ * to.
+ */
 export const kinds = ["secret", "cluster", "endpoints", "scope", "extension", "listener"] as const;
 export type Kind = (typeof kinds)[number];
 
@@ -30,7 +33,10 @@ export function urlOf(kind: Kind): string {
 export interface Resource {
   readonly kind: Kind;
   readonly name: string;
-  /** Of the content: equal content is equal whoever computed it, so a client of another controller need not be told again. */
+  /**
+   * Of the content: equal content is equal whoever computed it, so a client of another controller
+   * need not be told again.
+   */
   readonly version: string;
   readonly encoded: Message;
   /** What a client must have before this is of use to it. */
@@ -59,8 +65,8 @@ export function resource(
 }
 
 /**
- * Small buffers are slices of pools of 64 KiB, and one slice that is kept keeps its whole pool: at 2,500
- * tenants 113 MB for 9 MB of resources. What is kept gets memory of its own.
+ * Small buffers are slices of pools of 64 KiB, and one slice that is kept keeps its whole pool: at
+ * 2,500 tenants 113 MB for 9 MB of resources. What is kept gets memory of its own.
  */
 function unpooled(bytes: Message): Message {
   const own = Buffer.allocUnsafeSlow(bytes.length);

@@ -14,7 +14,10 @@ export interface ClusterSettings {
   readonly limits: TenantLimits;
 }
 
-/** How to speak to a backend. Its endpoints are a resource of their own: they come and go without a connection being lost. */
+/**
+ * How to speak to a backend. Its endpoints are a resource of their own: they come and go without a
+ * connection being lost.
+ */
 export function backendCluster(
   backend: BackendItem,
   variant: Variant,

@@ -4,8 +4,9 @@ import type { CertificateItem } from "../../../plan/certificate.ts";
 /**
  * What Envoy's TLS library would refuse, found before it is sent. Undefined: nothing.
  *
- * Chain and key must be readable and belong together; the key must be RSA of at least 2048 bits, or ECDSA on P-256, P-384 or P-521; everything
- * between the first and the last certificate must be a certificate too.
+ * Chain and key must be readable and belong together; the key must be RSA of at least 2048 bits, or
+ * ECDSA on P-256, P-384 or P-521; everything between the first and the last certificate must be a
+ * certificate too.
  */
 export function certificateProblem({ chain, key }: CertificateItem): string | undefined {
   const blocks = chain.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];

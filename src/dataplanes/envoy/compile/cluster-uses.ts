@@ -10,7 +10,10 @@ interface Use {
   readonly backends: ReadonlySet<ItemId>;
 }
 
-/** Who refers to which clusters: only what is referred to exists, and a changed backend finds those that must change with it. */
+/**
+ * Who refers to which clusters: only what is referred to exists, and a changed backend finds those
+ * that must change with it.
+ */
 export class ClusterUses {
   readonly #uses: Map<string, Use> = new Map();
   readonly #users: Map<string, Set<string>> = new Map();

@@ -1,7 +1,8 @@
 /**
- * Which fields a request or an answer may not carry on, as expressions for Envoy's header mutations. Behind a body nobody
- * may say what is cleaned in front of it: what belongs to one connection (RFC 9110, 7.6.1), what must be known before the
- * body (RFC 9110, 6.5.1), what only the gateway says, and what the route sets or removes.
+ * Which fields a request or an answer may not carry on, as expressions for Envoy's header
+ * mutations. Behind a body nobody may say what is cleaned in front of it: what belongs to one
+ * connection (RFC 9110, 7.6.1), what must be known before the body (RFC 9110, 6.5.1), what only the
+ * gateway says, and what the route sets or removes.
  */
 
 import { forgedFieldPattern } from "../../forged-fields.ts";
@@ -25,8 +26,8 @@ interface Decided {
 }
 
 /**
- * Besides, for one route with the names of the fields that it sets or removes. A client must not say them under a twin
- * (`X_User` for `X-User`) or behind the body, nor a backend behind the body.
+ * Besides, for one route with the names of the fields that it sets or removes. A client must not
+ * say them under a twin (`X_User` for `X-User`) or behind the body, nor a backend behind the body.
  */
 export function routeCleaning({ request, response }: Decided): Message | undefined {
   if (request.length === 0 && response.length === 0) return undefined;
@@ -39,10 +40,16 @@ export function routeCleaning({ request, response }: Decided): Message | undefin
   });
 }
 
-/** What may stand for a dash. In ASCII alone: the rest of Unicode would cost a program of many steps each time. */
+/**
+ * What may stand for a dash. In ASCII alone: the rest of Unicode would cost a program of many steps
+ * each time.
+ */
 const SEPARATOR = "[!-/:-`{-~]";
 
-/** The name and its twins. Both give way to what the route says, so the name need not be told from its twins. */
+/**
+ * The name and its twins. Both give way to what the route says, so the name need not be told from
+ * its twins.
+ */
 function spellings(name: string): string {
   return name.split("-").map(literal).join(SEPARATOR);
 }

@@ -1,6 +1,7 @@
 /**
- * What happens to every HTTP request of a port, whosever it is. Nothing here depends on listeners, hosts or rules: the
- * same filters stand in every port, now and later, and tenants only add to them in their own scopes.
+ * What happens to every HTTP request of a port, whosever it is. Nothing here depends on listeners,
+ * hosts or rules: the same filters stand in every port, now and later, and tenants only add to them
+ * in their own scopes.
  */
 
 import type { PortItem } from "../../../plan/plan.ts";
@@ -35,13 +36,22 @@ const ownHop = "proxy-authenticate|proxy-authorization";
 
 const PORT = "6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[0-5][0-9]{4}|[0-9]{1,4}";
 
-/** A host with or without a port: no user information, no list, nothing that could be read as a path. */
+/**
+ * A host with or without a port: no user information, no list, nothing that could be read as a
+ * path.
+ */
 const authorityPattern: string = `(?:[A-Za-z0-9._~-]+|\\[[0-9A-Fa-f:.]+\\])(?::(?:${PORT}))?`;
 
-/** Methods of requests that may be sent a second time, for nothing depends on how often (RFC 9110, 9.2.1). */
+/**
+ * Methods of requests that may be sent a second time, for nothing depends on how often (RFC 9110,
+ * 9.2.1).
+ */
 const safeMethods: readonly string[] = ["GET", "HEAD", "OPTIONS"];
 
-/** RFC 8441 has no key, the HTTP/1.1 handshake with the backend needs one. Whoever has asked over HTTP/1.1 has sent its own. */
+/**
+ * RFC 8441 has no key, the HTTP/1.1 handshake with the backend needs one. Whoever has asked over
+ * HTTP/1.1 has sent its own.
+ */
 const WEBSOCKET_KEY = "bWVyZ2V3YXkgb3ZlciBoMg==";
 
 const refusals: readonly Refusal[] = [
@@ -49,7 +59,8 @@ const refusals: readonly Refusal[] = [
     name: "authority",
     header: headerMatch({ name: ":authority", type: "regex", value: authorityPattern, invert: true }),
   },
-  // HTTP/1.0 has no codings: whoever passes one on may have read the body otherwise (RFC 9112, 6.1).
+  // HTTP/1.0 has no codings: whoever passes one on may have read the body otherwise (RFC 9112,
+  // 6.1).
   {
     name: "coding",
     header: headerMatch({ name: CODING_HEADER, type: "regex", value: ".+" }),
@@ -72,8 +83,9 @@ const cleaning: Message = mutationFilter(CLEANING_FILTER, {
 });
 
 /**
- * A backend may close a connection at the moment of its reuse. A policy of retries has no say for single methods that
- * would leave the others their next endpoint, but the router asks this field, too.
+ * A backend may close a connection at the moment of its reuse. A policy of retries has no say for
+ * single methods that would leave the others their next endpoint, but the router asks this field,
+ * too.
  */
 const secondTry: Message = mutationFilterFor(safeMethods, "mergeway.second-try", {
   request: [{ name: RETRY_ON_HEADER, value: "reset", mode: "overwrite" }],

@@ -1,4 +1,7 @@
-/** The items of one Gateway, indexed for compiling: what belongs to what, most specific pattern first. */
+/**
+ * The items of one Gateway, indexed for compiling: what belongs to what, most specific pattern
+ * first.
+ */
 
 import { PatternIndex } from "../../../matching/pattern-index.ts";
 import type { BackendItem } from "../../../plan/backend.ts";
@@ -19,7 +22,10 @@ export class Model {
   readonly #listeners: Map<ItemId, Listeners> = new Map();
   readonly #hosts: Map<ItemId, PatternIndex<HostItem>> = new Map();
   readonly #ports: Map<ItemId, PortItem> = new Map();
-  /** Asked for with every server name that a client thinks up, and dear where there are several ports and wildcards. */
+  /**
+   * Asked for with every server name that a client thinks up, and dear where there are several
+   * ports and wildcards.
+   */
   readonly #yielding: Map<ItemId, boolean> = new Map();
   #gateway: GatewayItem | undefined;
 
@@ -96,7 +102,10 @@ export class Model {
     return this.#hosts.get(listener)?.values() ?? [];
   }
 
-  /** The listener that takes a server name at a port, of whatever protocol; undefined: the client names none. */
+  /**
+   * The listener that takes a server name at a port, of whatever protocol; undefined: the client
+   * names none.
+   */
   listenerFor(port: ItemId, name: string | undefined): ListenerItem | undefined {
     return this.#listeners.get(port)?.all.find(name);
   }
@@ -119,8 +128,9 @@ export class Model {
   }
 
   /**
-   * Certificates are asked for by server name alone, whatever the port. Where two ports would show different ones for a name, the port with the
-   * lower number has the name, and the listener of the other must do without asking.
+   * Certificates are asked for by server name alone, whatever the port. Where two ports would show
+   * different ones for a name, the port with the lower number has the name, and the listener of the
+   * other must do without asking.
    */
   yields(listener: ListenerItem): boolean {
     const known = this.#yielding.get(listener.id) ?? this.#findsOther(listener);
@@ -165,7 +175,9 @@ export class Model {
     }
   }
 
-  /** Every pattern at a port that the given one covers and whose scope may therefore depend on it. */
+  /**
+   * Every pattern at a port that the given one covers and whose scope may therefore depend on it.
+   */
   *patternsUnder(port: ItemId, pattern: string): Generator<string, void, undefined> {
     yield pattern;
     if (pattern !== "" && !isWildcard(pattern)) return;

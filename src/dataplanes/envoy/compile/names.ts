@@ -1,8 +1,8 @@
 /**
  * Names of resources.
  *
- * A client's SNI is asked for as the name of a secret, whatever it says. A server name has at most 255 bytes (TLS refuses more), so
- * names that only configuration may use are longer than that.
+ * A client's SNI is asked for as the name of a secret, whatever it says. A server name has at most
+ * 255 bytes (TLS refuses more), so names that only configuration may use are longer than that.
  */
 
 import { isWildcard } from "../../../plan/hostname.ts";
@@ -37,8 +37,8 @@ export function needsTable(pattern: string): boolean {
 }
 
 /**
- * Ids begin with their kind and Gateway. Within a Gateway's Envoy that is the same for all, and Envoy keeps a name for each route twice and
- * for each cluster some twenty times.
+ * Ids begin with their kind and Gateway. Within a Gateway's Envoy that is the same for all, and
+ * Envoy keeps a name for each route twice and for each cluster some twenty times.
  */
 function shortened(prefix: string, id: ItemId): string {
   return id.startsWith(prefix) ? id.slice(prefix.length) : `=${id}`;
@@ -48,7 +48,10 @@ function lengthened(prefix: string, name: string): ItemId {
   return name.startsWith("=") ? name.slice(1) : `${prefix}${name}`;
 }
 
-/** A listener as one word: names of routes begin with it, and both the script and the access log read it there. */
+/**
+ * A listener as one word: names of routes begin with it, and both the script and the access log
+ * read it there.
+ */
 export function listenerWord(gateway: string, id: ItemId): string {
   return shortened(`listener:${gateway}:`, id).replace(/[\s%]/g, encodeURIComponent);
 }

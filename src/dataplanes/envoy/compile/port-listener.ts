@@ -1,7 +1,9 @@
 /**
- * One listener of Envoy per port. For HTTP and HTTPS it never changes, whatever tenants come and go; filter chains of their own have only
+ * One listener of Envoy per port. For HTTP and HTTPS it never changes, whatever tenants come and
+ * go; filter chains of their own have only
  *
- * - hosts of TLS listeners (passthrough, or terminated and forwarded as a stream), found by server name;
+ * - hosts of TLS listeners (passthrough, or terminated and forwarded as a stream), found by server
+ *   name;
  * - HTTPS listeners below such a chain's wildcard, which would otherwise take their names;
  * - HTTPS listeners with TLS settings of their own.
  */
@@ -39,8 +41,9 @@ const DISCARD: readonly Endpoint[] = [{ address: "127.0.0.1", port: 9 }];
 const NOWHERE = "nowhere";
 
 /**
- * Always there, and never open. Envoy tells a listener nothing of scopes that it was told before, so the subscription must never lose its last
- * listener; and with one that is there from the beginning, every port opens with all of its tenants.
+ * Always there, and never open. Envoy tells a listener nothing of scopes that it was told before,
+ * so the subscription must never lose its last listener; and with one that is there from the
+ * beginning, every port opens with all of its tenants.
  */
 export function keeper(): Resource {
   const filter = httpManager({ ...commonHttp, statPrefix: "keeper", early: [], trustedHops: 0 });
@@ -244,7 +247,10 @@ class Streams {
     return this.#filter(this.#onlyRule());
   }
 
-  /** Datagrams are shared out by a cluster with a part for each backend, since Envoy has no other weights for them. */
+  /**
+   * Datagrams are shared out by a cluster with a part for each backend, since Envoy has no other
+   * weights for them.
+   */
   udpCluster(): { readonly name: string; readonly own: readonly Resource[] } {
     const targets = this.#targets(this.#onlyRule());
     const [first] = targets;
@@ -322,7 +328,10 @@ interface Target {
   readonly backend?: ItemId;
 }
 
-/** Envoy opens nothing before it has all certificates that a listener names: it must never be told to wait for one that will not come. */
+/**
+ * Envoy opens nothing before it has all certificates that a listener names: it must never be told
+ * to wait for one that will not come.
+ */
 function terminating({ tls }: ListenerItem, isUsable: (certificate: ItemId) => boolean): Terminating {
   if (tls?.mode !== "Terminate") return { closes: false };
   const secrets = tls.certificates.filter(isUsable).map(certificateName);

@@ -1,5 +1,6 @@
 /**
- * Secrets by name: the certificate of the most specific HTTPS listener for a server name, or what configuration names itself.
+ * Secrets by name: the certificate of the most specific HTTPS listener for a server name, or what
+ * configuration names itself.
  *
  * A listener with several certificates shows the first that carries the name, else its first.
  */

@@ -1,13 +1,17 @@
 /**
- * The scripts that run in Envoy, and only for requests whose authority is no scope as it stands: wildcards, capitals, a trailing
- * dot, or a host of a wildcard listener over a connection that was opened for another name.
+ * The scripts that run in Envoy, and only for requests whose authority is no scope as it stands:
+ * wildcards, capitals, a trailing dot, or a host of a wildcard listener over a connection that was
+ * opened for another name.
  *
- * The first one writes the name as scopes do. The second one finds the scope by asking Envoy for the exact one, then by stripping labels with
- * the table of wildcards, then the scope for all. On TLS ports it finds the listener of the server name in the same way, and marks the
- * request as rightly directed if it is the same one; the first route of every scope answers 421 to what is not marked.
+ * The first one writes the name as scopes do. The second one finds the scope by asking Envoy for
+ * the exact one, then by stripping labels with the table of wildcards, then the scope for all. On
+ * TLS ports it finds the listener of the server name in the same way, and marks the request as
+ * rightly directed if it is the same one; the first route of every scope answers 421 to what is not
+ * marked.
  *
- * Which listener a scope belongs to is the first word in the names of its routes. A script can make Envoy look for the route again, by
- * asking for its metadata, but only once per request: that is why they are two.
+ * Which listener a scope belongs to is the first word in the names of its routes. A script can make
+ * Envoy look for the route again, by asking for its metadata, but only once per request: that is
+ * why they are two.
  */
 
 import { SCOPE_HEADER, SNI_HEADER } from "./names.ts";

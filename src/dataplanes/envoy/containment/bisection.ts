@@ -1,6 +1,6 @@
 /**
- * Finds by halving which of many are refused, by a conversation: it yields what is to be tried, and is told whether it was
- * taken.
+ * Finds by halving which of many are refused, by a conversation: it yields what is to be tried, and
+ * is told whether it was taken.
  */
 
 /** How many tries there may be. */

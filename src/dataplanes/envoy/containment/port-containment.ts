@@ -1,7 +1,7 @@
 /**
  * A port that Envoy refuses, though not for its socket, is sent again without the listeners that it
- * refuses. Probes find them: Envoy listeners without a socket. Connections to a refused listener are
- * closed, since no other listener may answer to its names.
+ * refuses. Probes find them: Envoy listeners without a socket. Connections to a refused listener
+ * are closed, since no other listener may answer to its names.
  */
 
 import type { HostItem, ItemId, ListenerItem } from "../../../plan/plan.ts";

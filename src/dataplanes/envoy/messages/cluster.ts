@@ -19,16 +19,23 @@ export interface ClusterShape {
 const EDS = 3;
 /** Envoy has limits of its own for what is not set: 1,024. */
 const UNLIMITED = 1_000_000_000;
-/** What is read of a connection before the other side has taken it, to each backend and (listener.ts) from each client. */
+/**
+ * What is read of a connection before the other side has taken it, to each backend and
+ * (listener.ts) from each client.
+ */
 export const BUFFER_BYTES: number = 256 * 1024;
-/** Of HTTP/2; Envoy's own defaults let a backend fill 16 MiB a stream before it has to wait for the client. */
+/**
+ * Of HTTP/2; Envoy's own defaults let a backend fill 16 MiB a stream before it has to wait for the
+ * client.
+ */
 export const STREAM_WINDOW_BYTES: number = 256 * 1024;
 export const CONNECTION_WINDOW_BYTES: number = 1024 * 1024;
 
 /**
- * Circuit breakers: the only limits that Envoy can hold here. Filter chains are shared by all tenants and know no owner, but a cluster
- * is one backend's. Requests that wait for a connection are limited like those that have one: all of them may wait
- * while the first connections are being made. Of the two priorities no route uses the high one.
+ * Circuit breakers: the only limits that Envoy can hold here. Filter chains are shared by all
+ * tenants and know no owner, but a cluster is one backend's. Requests that wait for a connection
+ * are limited like those that have one: all of them may wait while the first connections are being
+ * made. Of the two priorities no route uses the high one.
  */
 function circuitBreakers({ connections, requests }: ClusterShape["limits"]): Message {
   const thresholds = message(
@@ -61,9 +68,10 @@ export function cluster(shape: ClusterShape): Message {
 }
 
 /**
- * Who closes an idle connection first must be this side: a request that meets a backend's hanging up is lost. Servers do that after 2 seconds (Gunicorn)
- * or 5 (Node, Apache, Uvicorn), unless they are told otherwise, and an idle connection costs as much memory as eight routes. HTTP/2 says goodbye, and its connections
- * are few.
+ * Who closes an idle connection first must be this side: a request that meets a backend's hanging
+ * up is lost. Servers do that after 2 seconds (Gunicorn) or 5 (Node, Apache, Uvicorn), unless they
+ * are told otherwise, and an idle connection costs as much memory as eight routes. HTTP/2 says
+ * goodbye, and its connections are few.
  */
 const IDLE_MS: Readonly<Record<ClusterShape["http"], number>> = { "1": 1_500, auto: 1_500, "2": 60_000 };
 

@@ -1,4 +1,6 @@
-/** The aggregated delta stream: what Envoy asks and what it is told (envoy.service.discovery.v3). */
+/**
+ * The aggregated delta stream: what Envoy asks and what it is told (envoy.service.discovery.v3).
+ */
 
 import { type Message, message, nested, nestedEach, read, text, texts } from "../wire/protobuf.ts";
 

@@ -73,14 +73,16 @@ export function httpManager(shape: HttpShape): Message {
     ),
     shape.accessLog === undefined ? undefined : nested(13, shape.accessLog),
     boolValue(14, true),
-    // Interim answers (103 Early Hints) reach the client, and the backend itself says whether it wants a body.
+    // Interim answers (103 Early Hints) reach the client, and the backend itself says whether it
+    // wants a body.
     flag(18, true),
     // The peer itself has been added to the header by then.
     uint(19, shape.trustedHops === 0 ? 0 : shape.trustedHops + 1),
     nestedEach(23, [message(text(1, "websocket"), nestedEach(2, shape.upgradeFilters))]),
     duration(24, STREAM_IDLE_MS),
     flag(21, true),
-    // Nobody is internal: no client may steer the router with headers meant for the mesh. An empty list would mean private addresses.
+    // Nobody is internal: no client may steer the router with headers meant for the mesh. An empty
+    // list would mean private addresses.
     nested(25, message(nested(2, message(text(1, "0.0.0.0"), uint32Value(2, 32))))),
     duration(41, 10_000),
     boolValue(30, true),
@@ -114,8 +116,8 @@ function scopedRoutes(scopeHeader: string): Message {
 }
 
 /**
- * A backend that breaks off or talks nonsense is 502; Envoy would call it unavailable. What is refused as malformed is 400. A backend at
- * its limits is 503 as in Envoy, with words that say so.
+ * A backend that breaks off or talks nonsense is 502; Envoy would call it unavailable. What is
+ * refused as malformed is 400. A backend at its limits is 503 as in Envoy, with words that say so.
  */
 function localReplies(badRequests: readonly Message[]): Message {
   const refused = message(nested(1, message(nested(2, message(uint(2, 403), text(3, "mergeway.refused"))))));

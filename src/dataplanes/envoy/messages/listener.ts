@@ -1,4 +1,7 @@
-/** Listeners, filter chains and their TLS (envoy.config.listener.v3 and the network filters that it names). */
+/**
+ * Listeners, filter chains and their TLS (envoy.config.listener.v3 and the network filters that it
+ * names).
+ */
 
 import { flag, type Message, message, nested, nestedEach, text, texts, uint } from "../wire/protobuf.ts";
 import { BUFFER_BYTES, sdsSecret } from "./cluster.ts";
@@ -127,7 +130,10 @@ export interface DownstreamTlsShape {
 export interface SniShape {
   /** Asked for when a client names no server. */
   readonly withoutName: string;
-  /** Names whose certificates are asked for before any client does. They are part of the filter chain. */
+  /**
+   * Names whose certificates are asked for before any client does. They are part of the filter
+   * chain.
+   */
   readonly ahead?: readonly string[];
 }
 
@@ -137,7 +143,10 @@ export interface ClientValidationShape {
   readonly authorities: string;
 }
 
-/** Mozilla's intermediate profile of server-side TLS, the post-quantum hybrid first. Envoy's ciphers are those of the profile by default. */
+/**
+ * Mozilla's intermediate profile of server-side TLS, the post-quantum hybrid first. Envoy's ciphers
+ * are those of the profile by default.
+ */
 const GROUPS: readonly string[] = ["X25519MLKEM768", "X25519", "P-256", "P-384"];
 
 const ACCEPT_UNTRUSTED = 1;

@@ -114,7 +114,10 @@ export function route(shape: RouteShape): Message {
 export interface ForwardShape {
   readonly cluster: string;
   readonly timeoutMs: number;
-  /** Of a stream on which nothing happens, and of a client that does not take the end of an answer. Absent: the listener's. */
+  /**
+   * Of a stream on which nothing happens, and of a client that does not take the end of an answer.
+   * Absent: the listener's.
+   */
   readonly idleTimeouts?: { readonly streamMs: number; readonly flushMs: number } | undefined;
   readonly hostRewrite?: string | undefined;
   readonly pathRewrite?: { readonly pattern: string; readonly replacement: string } | undefined;

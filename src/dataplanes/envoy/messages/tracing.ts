@@ -1,4 +1,7 @@
-/** Spans of requests, by OTLP over gRPC (envoy.config.trace.v3, and its place in the connection manager). */
+/**
+ * Spans of requests, by OTLP over gRPC (envoy.config.trace.v3, and its place in the connection
+ * manager).
+ */
 
 import { double, type Message, message, nested, text } from "../wire/protobuf.ts";
 import { any } from "./core.ts";

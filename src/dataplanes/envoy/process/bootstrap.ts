@@ -23,15 +23,19 @@ const ads = { ads: {}, resource_api_version: "V3", initial_fetch_timeout: "0s" }
 const retry_back_off = { base_interval: "0.1s", max_interval: "5s" };
 
 /**
- * Several values of a header are one list, as in HTTP itself, not so many chances to match. Expressions are checked for their size by whoever admits
- * them; Envoy's own limit would refuse ordinary ones.
+ * Several values of a header are one list, as in HTTP itself, not so many chances to match.
+ * Expressions are checked for their size by whoever admits them; Envoy's own limit would refuse
+ * ordinary ones.
  */
 const runtime = {
   "envoy.reloadable_features.match_headers_individually": false,
   "re2.max_program_size.error_level": 100_000,
 };
 
-/** Whatever is counted per backend, host, secret or certificate grows with the tenants, and with names that clients make up; the sums say enough. */
+/**
+ * Whatever is counted per backend, host, secret or certificate grows with the tenants, and with
+ * names that clients make up; the sums say enough.
+ */
 const perTenant = [
   { prefix: "cluster." },
   { prefix: "vhost." },
@@ -39,7 +43,10 @@ const perTenant = [
   { contains: ".ssl.certificate." },
 ];
 
-/** What was needed for a moment (a first start, many connections at once) goes back to the system; the allocator itself waits for five minutes. */
+/**
+ * What was needed for a moment (a first start, many connections at once) goes back to the system;
+ * the allocator itself waits for five minutes.
+ */
 const memory = { bytes_to_release: 64 * 1024 * 1024, memory_release_interval: "10s" };
 
 const http2 = {

@@ -1,11 +1,17 @@
-/** What an Envoy is asked and told over its admin socket, which only this pod or this user can reach. */
+/**
+ * What an Envoy is asked and told over its admin socket, which only this pod or this user can
+ * reach.
+ */
 
 import { request } from "node:http";
 import { READINESS_KEY } from "./readiness-listener.ts";
 
 export interface DrainLimits {
   readonly graceMs: number;
-  /** How long idle connections are waited for. Their clients are told to leave with their next answer, and there may be none. */
+  /**
+   * How long idle connections are waited for. Their clients are told to leave with their next
+   * answer, and there may be none.
+   */
   readonly idleMs: number;
   /** It is not there any more. */
   readonly isGone: () => boolean;

@@ -1,4 +1,7 @@
-/** One Envoy as a child of this process: started, watched, started again when it dies, drained when it has to go. */
+/**
+ * One Envoy as a child of this process: started, watched, started again when it dies, drained when
+ * it has to go.
+ */
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";

@@ -1,8 +1,8 @@
 /**
- * Envoy answers the kubelet's readiness probe itself, so that a pod stays in its Services for as long
- * as Envoy serves, however busy or dead the agent beside it is. The agent sets one runtime value when
- * Envoy has all of its first configuration, and clears it when the pod is to leave. In between nobody
- * is asked. A new Envoy process starts unready.
+ * Envoy answers the kubelet's readiness probe itself, so that a pod stays in its Services for as
+ * long as Envoy serves, however busy or dead the agent beside it is. The agent sets one runtime
+ * value when Envoy has all of its first configuration, and clears it when the pod is to leave. In
+ * between nobody is asked. A new Envoy process starts unready.
  */
 
 export interface ReadinessAddress {

@@ -1,6 +1,7 @@
 /**
- * Protocol Buffers, as much as it takes to write configuration and to read requests: a message is its bytes, a field is a tag and its bytes.
- * Absent values and defaults write nothing, as proto3 wants it; where a default must be seen on the wire there is an `explicit` form.
+ * Protocol Buffers, as much as it takes to write configuration and to read requests: a message is
+ * its bytes, a field is a tag and its bytes. Absent values and defaults write nothing, as proto3
+ * wants it; where a default must be seen on the wire there is an `explicit` form.
  */
 
 export type Message = Uint8Array;
@@ -83,7 +84,10 @@ function varint(value: number): number[] {
   return bytes;
 }
 
-/** The fields of a message by number, in order of arrival; numbers are kept as numbers, the rest as bytes. */
+/**
+ * The fields of a message by number, in order of arrival; numbers are kept as numbers, the rest as
+ * bytes.
+ */
 export interface Reader {
   text(number: number): string;
   texts(number: number): readonly string[];

@@ -2,7 +2,10 @@ import type { Readable } from "node:stream";
 
 export class LineTooLong extends Error {}
 
-/** Lines of a stream of JSON, each handed over whole. A peer that never ends a line is cut off at the limit of the moment. */
+/**
+ * Lines of a stream of JSON, each handed over whole. A peer that never ends a line is cut off at
+ * the limit of the moment.
+ */
 export async function* readLines(stream: Readable, limit: () => number): AsyncGenerator<string> {
   let pending: Buffer[] = [];
   let size = 0;

@@ -1,13 +1,18 @@
 /**
- * Which pods hold the plan of their Gateway. Pods tell every replica of the controller what they serve, so each knows it of all of them, whoever feeds them, and it does not
- * matter which one leads.
+ * Which pods hold the plan of their Gateway. Pods tell every replica of the controller what they
+ * serve, so each knows it of all of them, whoever feeds them, and it does not matter which one
+ * leads.
  *
- * - A pod lags when it has not held the newest plan for `lagMs`. Under a steady flow of changes it never holds the newest one: what it tells is looked up among the latest
- *   plans, and it is behind since that one was overtaken.
- * - Two controllers may see changes in different orders. What a pod tells and nobody here has ever had, or only before what the pod has had since, is a sign of life: it is
- *   behind only since then.
- * - A pod that this controller has not seen up to date yet is given `firstMs`: names have to be resolved, streams to be opened, controllers to be replaced.
- * - A pod that is gone from the stream but not from its Service counts: it goes on serving what it has.
+ * - A pod lags when it has not held the newest plan for `lagMs`. Under a steady flow of changes it
+ *   never holds the newest one: what it tells is looked up among the latest plans, and it is behind
+ *   since that one was overtaken.
+ * - Two controllers may see changes in different orders. What a pod tells and nobody here has ever
+ *   had, or only before what the pod has had since, is a sign of life: it is behind only since
+ *   then.
+ * - A pod that this controller has not seen up to date yet is given `firstMs`: names have to be
+ *   resolved, streams to be opened, controllers to be replaced.
+ * - A pod that is gone from the stream but not from its Service counts: it goes on serving what it
+ *   has.
  */
 export interface ConfirmedReplicas {
   readonly replicas: number;
@@ -119,7 +124,10 @@ export class Confirmations {
     this.#judge(gateway, state);
   }
 
-  /** Which pods there are, as far as they are not about to go; undefined when there are none to be had. */
+  /**
+   * Which pods there are, as far as they are not about to go; undefined when there are none to be
+   * had.
+   */
   exist(gateway: string, pods: readonly ServedPod[] | undefined): void {
     const state = this.#state(gateway);
     if (pods === undefined) delete state.existing;
@@ -128,7 +136,10 @@ export class Confirmations {
     this.#judge(gateway, state);
   }
 
-  /** Time has passed. Only then does a pod begin to lag, so that it is not told of more often than somebody looks. */
+  /**
+   * Time has passed. Only then does a pod begin to lag, so that it is not told of more often than
+   * somebody looks.
+   */
   look(): void {
     for (const [gateway, state] of this.#gateways) {
       for (const [name, pod] of state.pods)

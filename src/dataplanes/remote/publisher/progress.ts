@@ -12,7 +12,10 @@ interface Underway {
 /** A pod that hangs must not make this grow; how far it is behind is told by its own lag. */
 const MOST_UNDERWAY = 1_000;
 
-/** Follows each change of the plan until all connected pods that it concerns have been sent it, and have acknowledged it. */
+/**
+ * Follows each change of the plan until all connected pods that it concerns have been sent it, and
+ * have acknowledged it.
+ */
 export class Progress {
   readonly #replicas: (gateway: string) => Iterable<Replica>;
   readonly #tell: (stage: ProgressStage, seconds: number) => void;

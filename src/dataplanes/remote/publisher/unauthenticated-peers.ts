@@ -1,11 +1,16 @@
-/** Peers that have not shown who they are yet: few at once, few from one address, and not for long. */
+/**
+ * Peers that have not shown who they are yet: few at once, few from one address, and not for long.
+ */
 
 export interface StrangerLimits {
   /** Bytes of the line in which a peer says who it is. */
   readonly helloBytes: number;
   /** Time for all that comes before a pod is admitted: handshake, hello, review of the token. */
   readonly helloMs: number;
-  /** For so long after it was refused a peer still counts, so that knocking again and again does not pay. */
+  /**
+   * For so long after it was refused a peer still counts, so that knocking again and again does not
+   * pay.
+   */
   readonly restMs: number;
   readonly atOnce: number;
   readonly perAddress: number;
@@ -28,7 +33,10 @@ export class Strangers {
     this.#limits = limits;
   }
 
-  /** Undefined where there are too many already; otherwise what to call, once or more, when the peer is no stranger any more or gone. */
+  /**
+   * Undefined where there are too many already; otherwise what to call, once or more, when the peer
+   * is no stranger any more or gone.
+   */
   enter(address: string): (() => void) | undefined {
     const here = this.#byAddress.get(address) ?? 0;
     if (this.#all >= this.#limits.atOnce || here >= this.#limits.perAddress) return undefined;

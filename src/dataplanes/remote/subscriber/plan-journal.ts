@@ -10,10 +10,10 @@ import type { Journal } from "./plan-subscriber.ts";
 const NO_LIMIT = (): number => Number.POSITIVE_INFINITY;
 
 /**
- * The last good plan on disk, so that a pod serves at once after its own restart, controller or not. A
- * journal: each change costs its own size. It is rewritten when it has grown to several times what it
- * holds, and after a crash has cut its last line. The items themselves are on disk alone: in memory
- * there is a digest of each.
+ * The last good plan on disk, so that a pod serves at once after its own restart, controller or
+ * not. A journal: each change costs its own size. It is rewritten when it has grown to several
+ * times what it holds, and after a crash has cut its last line. The items themselves are on disk
+ * alone: in memory there is a digest of each.
  */
 export class PlanJournal implements Journal {
   readonly #file: string;
@@ -65,7 +65,8 @@ export class PlanJournal implements Journal {
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
     this.#writing = this.#writing
       .then(() => this.#append(text, digests))
-      // A full disk must not stop the serving of traffic; the next start just begins with an older plan.
+      // A full disk must not stop the serving of traffic; the next start just begins with an older
+      // plan.
       .catch(() => {});
   }
 
@@ -104,7 +105,9 @@ export class PlanJournal implements Journal {
     else this.#written.set(id, digest);
   }
 
-  /** Of each item the line that is in force, copied from file to file: never all of them in memory. */
+  /**
+   * Of each item the line that is in force, copied from file to file: never all of them in memory.
+   */
   async #compact(): Promise<void> {
     const rewritten = await open(`${this.#file}.new`, "w", 0o600);
     const kept = new Set<ItemId>();

@@ -1,6 +1,7 @@
 /**
- * Failures of the Cloudflare API as values: what to tell the Gateway's owner, and whether it is worth trying again. Messages are ours throughout; nothing
- * that the API or a library wrote is repeated, because it might repeat what we have sent.
+ * Failures of the Cloudflare API as values: what to tell the Gateway's owner, and whether it is
+ * worth trying again. Messages are ours throughout; nothing that the API or a library wrote is
+ * repeated, because it might repeat what we have sent.
  */
 import Cloudflare from "cloudflare";
 
@@ -64,7 +65,9 @@ export function failureOf(error: unknown, doing: string): ApiFailure {
   return new ApiFailure({ reason: "ApiRefused", message }, { passing: false, status });
 }
 
-/** For `retrying`: rate limits, failures of the server and of the way to it pass; nothing else does. */
+/**
+ * For `retrying`: rate limits, failures of the server and of the way to it pass; nothing else does.
+ */
 export function judgeApiError(error: unknown): { readonly askedMs?: number } | undefined {
   if (!(error instanceof Cloudflare.APIError)) return undefined;
   if (error instanceof Cloudflare.APIUserAbortError) return undefined;

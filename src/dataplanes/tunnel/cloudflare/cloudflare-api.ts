@@ -1,4 +1,7 @@
-/** The part of the Cloudflare API that tunnels need, over the official package: few calls, retried within bounds, failures as `ApiFailure`. */
+/**
+ * The part of the Cloudflare API that tunnels need, over the official package: few calls, retried
+ * within bounds, failures as `ApiFailure`.
+ */
 import Cloudflare from "cloudflare";
 import { ApiFailure, failureOf, judgeApiError } from "./api-failure.ts";
 import { Credential } from "./credential.ts";

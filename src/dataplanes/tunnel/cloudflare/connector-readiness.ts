@@ -1,5 +1,7 @@
 /**
- * How many connections to the edge a connector of this machine says it has, at its metrics address. Undefined when the connector does not answer: it is starting or ending, and the process itself tells more.
+ * How many connections to the edge a connector of this machine says it has, at its metrics address.
+ * Undefined when the connector does not answer: it is starting or ending, and the process itself
+ * tells more.
  */
 export async function readyConnections(port: number, signal: AbortSignal): Promise<number | undefined> {
   try {

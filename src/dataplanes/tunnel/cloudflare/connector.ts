@@ -1,6 +1,7 @@
 /**
- * Runs stock cloudflared and keeps it running. The token goes by environment, never by an argument that every user of the machine could read.
- * Whether it is connected is asked of the connector itself (`/ready` at its metrics address), which costs no API calls.
+ * Runs stock cloudflared and keeps it running. The token goes by environment, never by an argument
+ * that every user of the machine could read. Whether it is connected is asked of the connector
+ * itself (`/ready` at its metrics address), which costs no API calls.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createServer } from "node:net";
@@ -155,7 +156,10 @@ function problemOf(end: End): TunnelProblem {
     : { reason: "ConnectorMissing", message: `cloudflared cannot be started (${end.error})` };
 }
 
-/** Another program may take it before the connector does: then the connector ends, and is started anew with another one. */
+/**
+ * Another program may take it before the connector does: then the connector ends, and is started
+ * anew with another one.
+ */
 function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();

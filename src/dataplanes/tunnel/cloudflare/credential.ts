@@ -1,4 +1,7 @@
-/** A token that shows itself to nobody by accident: printing, logging or serialising it gives a placeholder. */
+/**
+ * A token that shows itself to nobody by accident: printing, logging or serialising it gives a
+ * placeholder.
+ */
 export class Credential {
   readonly #text: string;
 

@@ -33,7 +33,8 @@ export async function retrying<T>(
       if (verdict === undefined || attempt >= policy.attempts || signal.aborted) throw error;
       if ((verdict.askedMs ?? 0) > policy.maxAskedMs) throw error;
       const own = backoffMs(attempt, policy);
-      // What was asked for is a minimum: many clients that were told the same second must not come back in it.
+      // What was asked for is a minimum: many clients that were told the same second must not come
+      // back in it.
       await sleep((verdict.askedMs ?? 0) + own, undefined, { signal });
     }
   }

@@ -1,9 +1,12 @@
 /**
- * The configuration of a tunnel that leads to our proxy: one last rule, for everything. Whatever else stands in it is not ours:
+ * The configuration of a tunnel that leads to our proxy: one last rule, for everything. Whatever
+ * else stands in it is not ours:
  *
- * - rules of others stay where they are, before ours, and are reported because they take their hostnames away from the Gateway;
+ * - rules of others stay where they are, before ours, and are reported because they take their
+ *   hostnames away from the Gateway;
  * - `originRequest`, `warp-routing` and fields we do not know are carried over;
- * - a last rule that leads elsewhere than to this machine or to a fixed answer is somebody's, and is not replaced but reported.
+ * - a last rule that leads elsewhere than to this machine or to a fixed answer is somebody's, and
+ *   is not replaced but reported.
  */
 import { isDeepStrictEqual } from "node:util";
 
@@ -47,7 +50,10 @@ export function desiredConfiguration(current: TunnelConfiguration | undefined, o
   return { configuration, differs: !isDeepStrictEqual(current, configuration), foreign };
 }
 
-/** The fields of our rule; the certificate of our own proxy on the same machine is not worth checking. */
+/**
+ * The fields of our rule; the certificate of our own proxy on the same machine is not worth
+ * checking.
+ */
 function catchAll({ address, port, http2 }: Origin): IngressRule {
   const service = `${http2 ? "https" : "http"}://${address}:${port}`;
   return http2 ? { service, originRequest: { http2Origin: true, noTLSVerify: true } } : { service };

@@ -1,7 +1,10 @@
 import type { TunnelProblem } from "./api-failure.ts";
 import type { Origin } from "./tunnel-configuration.ts";
 
-/** What brings requests of a Gateway's tunnel to an origin: tunnels with connectors of our own, or whatever stands in for them. */
+/**
+ * What brings requests of a Gateway's tunnel to an origin: tunnels with connectors of our own, or
+ * whatever stands in for them.
+ */
 export interface TunnelLink {
   /** The Gateway's tunnel shall lead there; said again when the origin changes. */
   lead(gateway: string, origin: Origin): void;
@@ -17,6 +20,8 @@ export interface TunnelState {
   readonly address?: string;
   /** Connections of connectors to the edge. */
   readonly connections: number;
-  /** Why there is no tunnel, or nothing leads through it: for the Gateway's owner, not for tenants. */
+  /**
+   * Why there is no tunnel, or nothing leads through it: for the Gateway's owner, not for tenants.
+   */
   readonly problem?: TunnelProblem;
 }

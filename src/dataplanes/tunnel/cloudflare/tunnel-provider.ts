@@ -1,4 +1,7 @@
-/** Where a tunnel, its token and its configuration come from: the API, by name or by id, or nothing but a token that somebody has made. */
+/**
+ * Where a tunnel, its token and its configuration come from: the API, by name or by id, or nothing
+ * but a token that somebody has made.
+ */
 import { ApiFailure } from "./api-failure.ts";
 import type { CloudflareApi, ConfigurationResult } from "./cloudflare-api.ts";
 import type { Credential } from "./credential.ts";
@@ -13,8 +16,9 @@ export interface TunnelProvider {
 }
 
 /**
- * The tunnel of that name, made if there is none. One that is in use and not known to be ours is somebody's: another cluster may have a Gateway of the same name, and visitors
- * would reach either at random.
+ * The tunnel of that name, made if there is none. One that is in use and not known to be ours is
+ * somebody's: another cluster may have a Gateway of the same name, and visitors would reach either
+ * at random.
  */
 export function tunnelByName(
   api: CloudflareApi,

@@ -1,4 +1,6 @@
-/** What is wrong at one place of one file, and what would be right. Lines and columns count from 1. */
+/**
+ * What is wrong at one place of one file, and what would be right. Lines and columns count from 1.
+ */
 export interface DocumentError extends Position {
   readonly file: string;
   /** Field path such as `spec.listeners[0].port`. */

@@ -4,8 +4,9 @@ const MAX_DEPTH = 200;
 const MAX_INLINE = 50;
 
 /**
- * Offset of the place where a document nests too deeply to be given to the YAML parser, if there is one.
- * An estimate made in one pass, never below the true depth: brackets, steps of indentation, inline indicators.
+ * Offset of the place where a document nests too deeply to be given to the YAML parser, if there is
+ * one. An estimate made in one pass, never below the true depth: brackets, steps of indentation,
+ * inline indicators.
  */
 export function tooDeepAt(text: string): number | undefined {
   const indents: number[] = [];

@@ -2,8 +2,9 @@ import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair } 
 import type { FieldPath } from "../../../api/admission/schema/field-error.ts";
 
 /**
- * A YAML tree as the JSON value that kubectl would send, without the surprises of hostile files: expansion of
- * anchors is counted and capped, keys such as `__proto__` are plain keys, a key that comes twice is reported.
+ * A YAML tree as the JSON value that kubectl would send, without the surprises of hostile files:
+ * expansion of anchors is counted and capped, keys such as `__proto__` are plain keys, a key that
+ * comes twice is reported.
  */
 export interface NodeValue {
   readonly value: unknown;
@@ -19,7 +20,10 @@ export interface ValueProblem {
   readonly remedy: string;
 }
 
-/** Aliases may repeat content, but not without end: this many times what is written, beyond a small allowance. */
+/**
+ * Aliases may repeat content, but not without end: this many times what is written, beyond a small
+ * allowance.
+ */
 const MAX_EXPANSION = 100;
 const FREE_VALUES = 1000;
 

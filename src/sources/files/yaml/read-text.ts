@@ -41,7 +41,10 @@ interface DocumentPlace extends Position {
   readonly prefix: FieldPath;
 }
 
-/** Keeps the text of its document rather than its tree: places are asked for rarely, trees are large. */
+/**
+ * Keeps the text of its document rather than its tree: places are asked for rarely, trees are
+ * large.
+ */
 class PlacedResource implements LocatedResource {
   readonly resource: Resource;
   readonly file: string;

@@ -6,8 +6,9 @@ export interface Chunk {
 }
 
 /**
- * Splits at `---` and `...` lines. At the beginning of a line these are always markers in YAML, in whatever text
- * they stand. Chunks without content (comments, blank lines, directives) are left out.
+ * Splits at `---` and `...` lines. At the beginning of a line these are always markers in YAML, in
+ * whatever text they stand. Chunks without content (comments, blank lines, directives) are left
+ * out.
  */
 export function splitDocuments(text: string): readonly Chunk[] {
   const chunks: Chunk[] = [];

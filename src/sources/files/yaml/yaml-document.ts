@@ -81,7 +81,9 @@ function unreadable(problems: readonly ValueProblem[], place: (offset: number) =
   };
 }
 
-/** Plain scalars mean what they mean to kubectl, whose YAML is 1.1: `on` is true and 0777 is octal. */
+/**
+ * Plain scalars mean what they mean to kubectl, whose YAML is 1.1: `on` is true and 0777 is octal.
+ */
 const BOOLEAN_1_1: ScalarTag = {
   tag: "tag:yaml.org,2002:bool",
   default: true,

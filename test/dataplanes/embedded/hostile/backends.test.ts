@@ -6,7 +6,10 @@ import { type HostileGateway, startGateway } from "./gateway.ts";
 import { parseAnswers, type RawAnswer, received, talk } from "./raw-http.ts";
 import { Observed, strictBackend } from "./strict-backend.ts";
 
-/** What the odd backend does when the head of a request has come; set by each test. What it gives back is sent. */
+/**
+ * What the odd backend does when the head of a request has come; set by each test. What it gives
+ * back is sent.
+ */
 let behave: (socket: Socket, head: string) => string | undefined = () => undefined;
 const fine = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine";
 const sockets = new Sockets();

@@ -285,7 +285,8 @@ describe("a client that asks for a WebSocket", () => {
     socket.write(ask(fields) + body + behind);
     const answers = parseAnswers(await answer);
     expect(answers.length).toBeGreaterThan(0);
-    // Whether the bytes behind it are served or not: only as the request that they are, by its own rule.
+    // Whether the bytes behind it are served or not: only as the request that they are, by its own
+    // rule.
     expect(observed.of("behind").filter(({ backend }) => backend !== "secret")).toEqual([]);
     await expectServed();
   });
@@ -312,7 +313,8 @@ describe("many clients", () => {
       { public: await strictBackend("public", sockets, observed) },
       { headerTimeoutMs: 60_000 },
     );
-    // In a process of their own: two ends of ten thousand connections would be too many open files for one.
+    // In a process of their own: two ends of ten thousand connections would be too many open files
+    // for one.
     const crowd = spawn(
       process.execPath,
       ["--input-type=module", "--eval", crowdScript, String(patient.port)],

@@ -1,4 +1,7 @@
-/** HTTP/1 connections over real sockets: who may go on, who gets an answer, what reaches the backend. */
+/**
+ * HTTP/1 connections over real sockets: who may go on, who gets an answer, what reaches the
+ * backend.
+ */
 
 import { once } from "node:events";
 import type { Socket } from "node:net";

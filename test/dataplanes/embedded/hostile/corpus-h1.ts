@@ -1,9 +1,9 @@
 /**
- * Malformed and ambiguous HTTP/1.1 requests. Each is either refused (the status is given, no backend hears of it) or
- * brought into one canonical form, the one that was also routed on.
+ * Malformed and ambiguous HTTP/1.1 requests. Each is either refused (the status is given, no
+ * backend hears of it) or brought into one canonical form, the one that was also routed on.
  *
- * Hosts and rules of the Gateway under test: `public.example` goes to the backend `public`, except `/admin`, which goes to
- * `secret`; `secret.example` goes to `secret`.
+ * Hosts and rules of the Gateway under test: `public.example` goes to the backend `public`, except
+ * `/admin`, which goes to `secret`; `secret.example` goes to `secret`.
  */
 
 export interface Passed {

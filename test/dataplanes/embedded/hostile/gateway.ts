@@ -24,7 +24,10 @@ export interface HostileGateway {
   close(): Promise<void>;
 }
 
-/** One cleartext port: `public.example` (with `/admin` apart) and `secret.example`, as the corpus says, and one host per odd backend. */
+/**
+ * One cleartext port: `public.example` (with `/admin` apart) and `secret.example`, as the corpus
+ * says, and one host per odd backend.
+ */
 export async function startGateway(
   backends: Readonly<Record<string, number>>,
   overrides: Partial<Limits> = {},

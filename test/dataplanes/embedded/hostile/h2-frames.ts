@@ -92,7 +92,10 @@ export interface SeenFrame {
   readonly payload: Buffer;
 }
 
-/** A connection that has said its preface; frames that arrive are kept, answers are only looked at by their kind. */
+/**
+ * A connection that has said its preface; frames that arrive are kept, answers are only looked at
+ * by their kind.
+ */
 export class RawH2 {
   readonly frames: SeenFrame[] = [];
   readonly socket: Socket;

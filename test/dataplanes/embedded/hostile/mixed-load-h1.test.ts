@@ -33,7 +33,10 @@ afterAll(async () => {
   await backends.release();
 });
 
-/** Sends the digest of what it got, then as many bytes as asked for, in the shape that was asked for. */
+/**
+ * Sends the digest of what it got, then as many bytes as asked for, in the shape that was asked
+ * for.
+ */
 async function echo(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   const hash = createHash("sha256");
   for await (const piece of incoming) hash.update(piece as Buffer);

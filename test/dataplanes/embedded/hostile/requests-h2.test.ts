@@ -238,7 +238,9 @@ describe("HTTP/2: requests that are normalised", () => {
   });
 });
 
-/** nghttp2 leaves such fields out before anybody routes on them; the request goes on without them. */
+/**
+ * nghttp2 leaves such fields out before anybody routes on them; the request goes on without them.
+ */
 describe("HTTP/2: fields that are left out", () => {
   it.each<[string, Field]>([
     ["an empty name", ["", "smuggled"]],

@@ -1,6 +1,7 @@
 /**
- * A backend that trusts nobody: it reads HTTP/1.1 byte by byte as RFC 9112 writes it, tolerates nothing, and keeps
- * what it saw. Whatever a proxy passes on in a form that two servers could read differently shows up as a violation.
+ * A backend that trusts nobody: it reads HTTP/1.1 byte by byte as RFC 9112 writes it, tolerates
+ * nothing, and keeps what it saw. Whatever a proxy passes on in a form that two servers could read
+ * differently shows up as a violation.
  */
 
 import type { Socket } from "node:net";

@@ -9,7 +9,10 @@ import { backend, certificate, forwardTo, host, port, rule, secure } from "../..
 import { PlaneUnderTest } from "../../support/plane-under-test.ts";
 import { Sockets } from "../../support/sockets.ts";
 
-/** What RFC 8446, RFC 5246 and RFC 9113, 9.2 ask of a server, beyond what its TLS library does by itself. */
+/**
+ * What RFC 8446, RFC 5246 and RFC 9113, 9.2 ask of a server, beyond what its TLS library does by
+ * itself.
+ */
 
 const ca = authority();
 const tls = port(443, "tls");
@@ -75,7 +78,10 @@ describe("renegotiation", () => {
 });
 
 describe("a fatal TLS error", () => {
-  /** A client behind a relay: what goes to the gateway can be changed on the way, and its close be seen. */
+  /**
+   * A client behind a relay: what goes to the gateway can be changed on the way, and its close be
+   * seen.
+   */
   async function relayed(options: ConnectionOptions): Promise<{ above: TLSSocket; toGateway: Socket }> {
     const toGateway = await sockets.connect(plane.at(443));
     const at = await sockets.serve((socket) => {

@@ -1,4 +1,7 @@
-/** node:http as an oracle: what its own parser makes of the same bytes, on a connection without a network. */
+/**
+ * node:http as an oracle: what its own parser makes of the same bytes, on a connection without a
+ * network.
+ */
 
 import { createServer, type IncomingMessage, request, type Server } from "node:http";
 import { Duplex } from "node:stream";
@@ -94,7 +97,9 @@ export interface OracleAnswer {
   complete: boolean;
 }
 
-/** The final answer that a client of node:http reads from a backend that sends this and then ends. */
+/**
+ * The final answer that a client of node:http reads from a backend that sends this and then ends.
+ */
 export async function llhttpAnswer(bytes: Buffer, method: string): Promise<OracleAnswer | undefined> {
   const wire = new Wire();
   wire.on("error", () => {});

@@ -46,7 +46,8 @@ async function agree(text: string): Promise<number> {
       complete,
     }),
   );
-  // llhttp tells of a body piece by piece, also of one that turns out to be malformed; only whole ones can be compared.
+  // llhttp tells of a body piece by piece, also of one that turns out to be malformed; only whole
+  // ones can be compared.
   const seen = requests.slice(0, accepted.length).map((request, at) =>
     accepted[at]?.complete === true
       ? { ...request, fields: withoutHost(request.fields) }

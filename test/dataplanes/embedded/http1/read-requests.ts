@@ -28,7 +28,10 @@ export interface Reading {
   readonly begun: boolean;
 }
 
-/** Everything that the parser makes of a connection on which these pieces come, one request answered as soon as it is read. */
+/**
+ * Everything that the parser makes of a connection on which these pieces come, one request answered
+ * as soon as it is read.
+ */
 export function readRequests(pieces: readonly Buffer[], headerBytes: number = HEADER_BYTES): Reading {
   const requests: ReadRequest[] = [];
   const sink: RequestSink = {
@@ -55,7 +58,10 @@ export function readRequests(pieces: readonly Buffer[], headerBytes: number = HE
     },
   };
   const last = (): ReadRequest => requests.at(-1) as ReadRequest;
-  /** As on a connection: nothing is read behind a request that was to be the last, or that is refused. */
+  /**
+   * As on a connection: nothing is read behind a request that was to be the last, or that is
+   * refused.
+   */
   const isLast = (): boolean =>
     requests.length > 0 && (last().invalid !== undefined || (last().complete && !last().keepAlive));
   const parser = new RequestParser(sink, headerBytes);

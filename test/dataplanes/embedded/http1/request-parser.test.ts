@@ -7,7 +7,10 @@ import { byteByByte, cut, HEADER_BYTES, type Reading, readRequests } from "./rea
 const corpus = corpusH1.flatMap(([title, cases]) =>
   cases.map(({ name, send }) => [`${title}: ${name}`, Buffer.from(send, "latin1")] as const),
 );
-/** Every boundary of a message of this size is tried; of a larger one, those around its edges and some between. */
+/**
+ * Every boundary of a message of this size is tried; of a larger one, those around its edges and
+ * some between.
+ */
 const EVERY_BOUNDARY_BYTES = 1_500;
 
 function boundaries(bytes: Buffer): readonly number[] {

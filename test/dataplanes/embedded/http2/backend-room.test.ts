@@ -8,7 +8,9 @@ import { Sockets } from "../../support/sockets.ts";
 import { frame, frameType, headersFrames, u32 } from "../hostile/h2-frames.ts";
 import { type RawBackend, rawBackend, setting } from "./raw-backend.ts";
 
-/** Backends that take no streams, or hardly any (RFC 9113, 6.5.2: SETTINGS_MAX_CONCURRENT_STREAMS). */
+/**
+ * Backends that take no streams, or hardly any (RFC 9113, 6.5.2: SETTINGS_MAX_CONCURRENT_STREAMS).
+ */
 
 const MAX_CONCURRENT_STREAMS = 3;
 const http = port(80);

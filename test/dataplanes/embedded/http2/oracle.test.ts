@@ -1,4 +1,7 @@
-/** The project's own HTTP/2 and node:http2 with each other, over real sockets: what one says the other understands. */
+/**
+ * The project's own HTTP/2 and node:http2 with each other, over real sockets: what one says the
+ * other understands.
+ */
 
 import { once } from "node:events";
 import {

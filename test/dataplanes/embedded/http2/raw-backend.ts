@@ -13,7 +13,10 @@ export interface RawBackend {
   readonly connections: number;
 }
 
-/** A backend that speaks frames: it greets with these settings and is asked what to say to every request. */
+/**
+ * A backend that speaks frames: it greets with these settings and is asked what to say to every
+ * request.
+ */
 export async function rawBackend(
   sockets: Sockets,
   options: {

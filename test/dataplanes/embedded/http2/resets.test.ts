@@ -15,7 +15,10 @@ import { Sockets } from "../../support/sockets.ts";
 import { frame, frameType, headersFrames, u32 } from "../hostile/h2-frames.ts";
 import { rawBackend } from "./raw-backend.ts";
 
-/** Error codes of streams, from one side of the proxy to the other (gRPC over HTTP2, "HTTP2 Transport Mapping"). */
+/**
+ * Error codes of streams, from one side of the proxy to the other (gRPC over HTTP2, "HTTP2
+ * Transport Mapping").
+ */
 
 const {
   NGHTTP2_CANCEL: CANCEL,

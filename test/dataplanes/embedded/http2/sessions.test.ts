@@ -81,7 +81,8 @@ describe("HTTP/2 sessions: however the bytes are cut, the outcome is the same", 
   }
 
   test("whole, in two pieces at every boundary, and byte by byte", async () => {
-    // Encodings are learnt once for the thread: not before the third time is the answer the same to the byte.
+    // Encodings are learnt once for the thread: not before the third time is the answer the same to
+    // the byte.
     for (let round = 0; round < 3; round++) await outcomeOf([conversation]);
     const whole = await outcomeOf([conversation]);
     expect(whole).toMatchObject({

@@ -73,7 +73,10 @@ async function farewell(socket: Socket): Promise<string> {
   });
 }
 
-/** What becomes of a connection that says nothing; the reset may come before the connection is even reported. */
+/**
+ * What becomes of a connection that says nothing; the reset may come before the connection is even
+ * reported.
+ */
 async function fateAt(port: number): Promise<string> {
   return await farewell(sockets.keep(connect({ port, host: "127.0.0.1" })));
 }

@@ -54,7 +54,10 @@ interface Front {
   readonly ends: readonly StreamEnd[];
 }
 
-/** The way of a TLS connection through the data plane: hello, listener, then passthrough or termination. */
+/**
+ * The way of a TLS connection through the data plane: hello, listener, then passthrough or
+ * termination.
+ */
 async function front(
   items: readonly PlanItem[],
   certificate?: { cert: string; key: string },

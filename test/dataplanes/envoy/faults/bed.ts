@@ -1,4 +1,7 @@
-/** Two Envoys that share their ports, controllers that they reach through one junction, and a tenant under steady load. */
+/**
+ * Two Envoys that share their ports, controllers that they reach through one junction, and a tenant
+ * under steady load.
+ */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -187,7 +190,10 @@ export class Bed {
   }
 }
 
-/** Hangs up on connections that have been idle for five seconds, as Node does by itself: Envoy must not send a request into that. */
+/**
+ * Hangs up on connections that have been idle for five seconds, as Node does by itself: Envoy must
+ * not send a request into that.
+ */
 function ordinary(name: string): Server {
   return createServer((_request, response) => response.end(JSON.stringify({ backend: name })));
 }

@@ -1,4 +1,7 @@
-/** Each fault happens under load and between changes; afterwards what is served must be what the plan says. */
+/**
+ * Each fault happens under load and between changes; afterwards what is served must be what the
+ * plan says.
+ */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EnvoyDataPlane } from "../../../../src/dataplanes/envoy/envoy-data-plane.ts";
@@ -7,7 +10,9 @@ import type { Bed } from "./bed.ts";
 export interface Fault {
   readonly name: string;
   readonly envoys: number;
-  /** How long it is, in the small form that runs with all tests and in the one that makes the table. */
+  /**
+   * How long it is, in the small form that runs with all tests and in the one that makes the table.
+   */
   readonly rounds: { readonly small: number; readonly full: number };
   /** Returns what should be served in the end, by tenant; and what is worth telling. */
   readonly happen: (bed: Bed, rounds: number) => Promise<Ending>;
@@ -81,7 +86,8 @@ async function cutOff(bed: Bed, rounds: number): Promise<Ending> {
   let cuts = 0;
   for (let round = 0; round < rounds; round++) {
     edit(bed, round, expected);
-    // After the first message of the change, the second, and so on, until all of it fits before the cut.
+    // After the first message of the change, the second, and so on, until all of it fits before the
+    // cut.
     for (let wanted = 1; ; wanted++) {
       const sent = (): number => controller.replicas.reduce((sum, { stream }) => sum + stream.sent, 0);
       const before = sent();

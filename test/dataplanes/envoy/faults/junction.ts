@@ -2,7 +2,10 @@ import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { Transform } from "node:stream";
 
-/** Between Envoys and their controllers: a socket that leads to whichever controller it is told, as fast as it is told. */
+/**
+ * Between Envoys and their controllers: a socket that leads to whichever controller it is told, as
+ * fast as it is told.
+ */
 export class Junction {
   readonly #server: Server;
   readonly #sockets: Set<Socket> = new Set();

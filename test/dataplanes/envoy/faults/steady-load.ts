@@ -11,7 +11,10 @@ export interface LoadTarget {
 
 const CLIENTS = 4;
 
-/** Asks for one tenant without end, over HTTP and HTTPS. A connection that breaks is tried again once, as clients do. */
+/**
+ * Asks for one tenant without end, over HTTP and HTTPS. A connection that breaks is tried again
+ * once, as clients do.
+ */
 export class SteadyLoad {
   readonly #target: LoadTarget;
   readonly #clear: Agent = new Agent({ keepAlive: true });

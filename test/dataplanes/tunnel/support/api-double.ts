@@ -1,6 +1,7 @@
 /**
- * A stand-in for the part of the Cloudflare API that tunnels use: the same paths, envelopes, error codes, versions and rate limits, and
- * the same refusals of documents that cloudflared would not take.
+ * A stand-in for the part of the Cloudflare API that tunnels use: the same paths, envelopes, error
+ * codes, versions and rate limits, and the same refusals of documents that cloudflared would not
+ * take.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -24,7 +25,10 @@ export interface StoredTunnel {
 export interface Fault {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Serve the request and then answer with the fault all the same, as a gateway that times out does. */
+  /**
+   * Serve the request and then answer with the fault all the same, as a gateway that times out
+   * does.
+   */
   readonly afterwards?: true;
   /** Break the connection instead. */
   readonly reset?: true;

@@ -1,4 +1,7 @@
-/** Everything between a visitor at the edge and a backend: API, edge, connectors, Mergeway and its manifests, all on loopback. */
+/**
+ * Everything between a visitor at the edge and a backend: API, edge, connectors, Mergeway and its
+ * manifests, all on loopback.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

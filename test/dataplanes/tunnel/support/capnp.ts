@@ -1,6 +1,7 @@
 /**
- * As much of Cap'n Proto's encoding as the tunnel protocol needs. A message is read from any number of segments, and written as one.
- * Words are 8 bytes, little endian; offsets of pointers count words from the end of the pointer.
+ * As much of Cap'n Proto's encoding as the tunnel protocol needs. A message is read from any number
+ * of segments, and written as one. Words are 8 bytes, little endian; offsets of pointers count
+ * words from the end of the pointer.
  */
 
 export type Node =
@@ -28,7 +29,10 @@ export function words(count: number, fill: (data: Buffer) => void = () => {}): B
   return data;
 }
 
-/** One message with its framing: number of segments less one, their sizes, padding to a word, content. */
+/**
+ * One message with its framing: number of segments less one, their sizes, padding to a word,
+ * content.
+ */
 export function encode(root: Node): Buffer {
   const segment = new Segment();
   segment.write(segment.allocate(1), root);

@@ -1,6 +1,7 @@
 /**
- * A stand-in for cloudflared, as a program with the same arguments and environment: it connects to the edge, is the HTTP/2 server of that
- * connection, registers, takes configurations and sends requests to the service of the rule that matches.
+ * A stand-in for cloudflared, as a program with the same arguments and environment: it connects to
+ * the edge, is the HTTP/2 server of that connection, registers, takes configurations and sends
+ * requests to the service of the rule that matches.
  */
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";

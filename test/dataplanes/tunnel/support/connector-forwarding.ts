@@ -1,4 +1,7 @@
-/** How a connector hands a request to the origin, and the answer back: HTTP/1.1, or HTTP/2 over TLS where the rule says so. */
+/**
+ * How a connector hands a request to the origin, and the answer back: HTTP/1.1, or HTTP/2 over TLS
+ * where the rule says so.
+ */
 import { type IncomingMessage, request as requestHttp } from "node:http";
 import { connect, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { request as requestHttps } from "node:https";

@@ -1,6 +1,7 @@
 /**
- * A stand-in for Cloudflare's edge. It accepts connectors on TLS and then is the HTTP/2 client of the connection: one stream carries the registration,
- * one each configuration, and the others carry visitors' requests. Visitors reach it by `fetch`, or by HTTP on its front door.
+ * A stand-in for Cloudflare's edge. It accepts connectors on TLS and then is the HTTP/2 client of
+ * the connection: one stream carries the registration, one each configuration, and the others carry
+ * visitors' requests. Visitors reach it by `fetch`, or by HTTP on its front door.
  */
 import { randomUUID } from "node:crypto";
 import {

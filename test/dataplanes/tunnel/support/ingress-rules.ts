@@ -1,4 +1,7 @@
-/** cloudflared's reading of an ingress document, for the doubles: what it takes, and which rule serves a request. */
+/**
+ * cloudflared's reading of an ingress document, for the doubles: what it takes, and which rule
+ * serves a request.
+ */
 import { RE2JS } from "re2js";
 import type {
   IngressRule,

@@ -63,7 +63,10 @@ const shape: fc.Arbitrary<Shape> = fc.record({
   ),
 });
 
-/** As an engine would make them: one listener per id, hosts within their listener, no two listeners alike on one port. */
+/**
+ * As an engine would make them: one listener per id, hosts within their listener, no two listeners
+ * alike on one port.
+ */
 export const plans: fc.Arbitrary<readonly PlanItem[]> = fc.array(shape, { maxLength: 8 }).map((shapes) => {
   const items = new Map<string, PlanItem>([...PORTS, GATEWAY_ITEM].map((item) => [item.id, item]));
   const taken = new Set<string>();

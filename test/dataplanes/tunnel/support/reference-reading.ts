@@ -1,8 +1,14 @@
-/** What a visitor must get of a random plan behind a tunnel: the status of a rule, or 404. Said plainly, for comparison. */
+/**
+ * What a visitor must get of a random plan behind a tunnel: the status of a rule, or 404. Said
+ * plainly, for comparison.
+ */
 import { compareSpecificity, matchesName } from "../../../../src/plan/hostname.ts";
 import type { HostItem, ListenerItem, PlanItem } from "../../../../src/plan/plan.ts";
 
-/** The most specific hostname, its first owner, and of that owner the listener of the visitor's scheme. */
+/**
+ * The most specific hostname, its first owner, and of that owner the listener of the visitor's
+ * scheme.
+ */
 export function expectedAnswer(
   items: readonly PlanItem[],
   name: string,

@@ -1,6 +1,7 @@
 /**
- * The registration of a connector at the edge: Cap'n Proto RPC of which both sides use only Bootstrap, Call, Return, Finish and Release.
- * Numbers are places in the schema: message kinds, the interface and its methods, sections of structs.
+ * The registration of a connector at the edge: Cap'n Proto RPC of which both sides use only
+ * Bootstrap, Call, Return, Finish and Release. Numbers are places in the schema: message kinds, the
+ * interface and its methods, sections of structs.
  */
 import { bytes, encode, type Node, type Reader, struct, text, words } from "./capnp.ts";
 

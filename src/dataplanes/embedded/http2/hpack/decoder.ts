@@ -1,8 +1,10 @@
 /**
  * Reads header blocks (RFC 7541).
  *
- * Stricter than it must be nowhere, but strict where it must: integers beyond any sense, indexes of nothing, strings longer than their block, padding
- * that is none and changes of the table's size anywhere but at the beginning of a block, or beyond what was allowed, are errors of the connection.
+ * Stricter than it must be nowhere, but strict where it must: integers beyond any sense, indexes of
+ * nothing, strings longer than their block, padding that is none and changes of the table's size
+ * anywhere but at the beginning of a block, or beyond what was allowed, are errors of the
+ * connection.
  */
 
 import { type Field, makeField } from "./field.ts";
@@ -45,7 +47,10 @@ export class HpackDecoder {
     return this.#size;
   }
 
-  /** False if the block is broken; the connection is lost then, because the tables of both sides no longer agree. */
+  /**
+   * False if the block is broken; the connection is lost then, because the tables of both sides no
+   * longer agree.
+   */
   decode(bytes: Buffer, start: number, end: number, sink: FieldSink): boolean {
     this.#bytes = bytes;
     this.#at = start;

@@ -1,6 +1,7 @@
 /**
- * Writes header blocks (RFC 7541). Fields that repeat get a place in the dynamic table, those that never do are written as they are; a whole block is
- * checked before its first byte is written, so that a field that cannot be sent leaves the table as the peer knows it.
+ * Writes header blocks (RFC 7541). Fields that repeat get a place in the dynamic table, those that
+ * never do are written as they are; a whole block is checked before its first byte is written, so
+ * that a field that cannot be sent leaves the table as the peer knows it.
  */
 
 import { HEADER_TABLE_BYTES } from "../protocol.ts";
@@ -17,7 +18,10 @@ const SPACE = 32;
 
 export class HpackEncoder {
   #maxSize = HEADER_TABLE_BYTES;
-  /** The peer has to be told at the beginning of the next block: the smallest size meanwhile, and the present one. */
+  /**
+   * The peer has to be told at the beginning of the next block: the smallest size meanwhile, and
+   * the present one.
+   */
   #announce: number | undefined;
   #size = 0;
   /** The oldest first. */
@@ -35,7 +39,10 @@ export class HpackEncoder {
     this.#evict(next);
   }
 
-  /** Names and values in turns, pseudo-headers apart. Throws, with nothing done, if one of them cannot be sent. */
+  /**
+   * Names and values in turns, pseudo-headers apart. Throws, with nothing done, if one of them
+   * cannot be sent.
+   */
   encode(pseudo: readonly string[], fields: readonly string[], block: HeaderBlockWriter): void {
     block.begin();
     for (let at = 0; at < pseudo.length; at += 2) add(block, pseudo[at] as string, pseudo[at + 1] as string);

@@ -1,8 +1,9 @@
 /**
- * Encoded header fields, kept per thread because the same few are sent again and again. What comes back from here can be sent as it is: names and
- * values have been checked.
+ * Encoded header fields, kept per thread because the same few are sent again and again. What comes
+ * back from here can be sent as it is: names and values have been checked.
  *
- * Bounded in names and in values per name. A name whose values keep changing is given up on: its fields are written one by one.
+ * Bounded in names and in values per name. A name whose values keep changing is given up on: its
+ * fields are written one by one.
  */
 
 import { fieldSize, isConnectionSpecific, isFieldName, isFieldValue } from "./field.ts";
@@ -90,7 +91,10 @@ export class FieldEncodings {
     return encoding;
   }
 
-  /** A sender has said that this field must not enter any table; common names are not its own to spoil for others. */
+  /**
+   * A sender has said that this field must not enter any table; common names are not its own to
+   * spoil for others.
+   */
   neverIndex(name: string): void {
     if (staticNameIndex(name) === 0 && isFieldName(name)) this.#addName(name, true, true);
   }
@@ -126,7 +130,10 @@ function encode(name: string, value: string): FieldEncoding {
   };
 }
 
-/** `pattern` is 0x40 for a field that enters the table, 0 for one that does not, 0x10 for one that never may. */
+/**
+ * `pattern` is 0x40 for a field that enters the table, 0 for one that does not, 0x10 for one that
+ * never may.
+ */
 function literalPrefix(name: string, pattern: 0x40 | 0 | 0x10): Uint8Array {
   const bytes: number[] = [];
   const index = staticNameIndex(name);

@@ -1,7 +1,8 @@
 /**
  * Header fields of HTTP/2 and what RFC 9113 8.2 and 8.3 allow of them.
  *
- * A field is looked at once, when it is read or enters a table; every message that refers to it afterwards only looks at its kind.
+ * A field is looked at once, when it is read or enters a table; every message that refers to it
+ * afterwards only looks at its kind.
  */
 
 export const fieldKind = {

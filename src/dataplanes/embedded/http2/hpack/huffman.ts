@@ -1,8 +1,9 @@
 /**
  * The Huffman code of HPACK (RFC 7541 5.2, appendix B).
  *
- * The code is canonical: the lengths of all symbols say everything. Codes of one length follow each other in the order of their symbols, and every
- * length goes on where the one before has stopped. The end-of-string symbol, of thirty ones, comes last.
+ * The code is canonical: the lengths of all symbols say everything. Codes of one length follow each
+ * other in the order of their symbols, and every length goes on where the one before has stopped.
+ * The end-of-string symbol, of thirty ones, comes last.
  */
 
 /** Bits of each byte value, sixteen to a line. */
@@ -24,8 +25,9 @@ const codeLengths: Uint8Array = Uint8Array.from(lengths);
 const codes: Uint32Array = canonicalCodes();
 
 /**
- * What four more bits do to a decoder, by its state: an inner node of the code's tree. At most one symbol comes out, because the shortest code has
- * five bits. In an entry: the next state, the symbol, whether there is one, whether the bits are none of the code.
+ * What four more bits do to a decoder, by its state: an inner node of the code's tree. At most one
+ * symbol comes out, because the shortest code has five bits. In an entry: the next state, the
+ * symbol, whether there is one, whether the bits are none of the code.
  */
 const STEP_SYMBOL_SHIFT = 8;
 const STEP_HAS_SYMBOL = 1 << 16;

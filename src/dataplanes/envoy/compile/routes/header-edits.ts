@@ -20,8 +20,9 @@ interface Outcome {
 }
 
 /**
- * What a list of edits comes to. Envoy removes before it adds, so the edits of a rule and of its backend are first put together name by name.
- * The host is no header to Envoy: setting it is a rewrite.
+ * What a list of edits comes to. Envoy removes before it adds, so the edits of a rule and of its
+ * backend are first put together name by name. The host is no header to Envoy: setting it is a
+ * rewrite.
  */
 export function headerChanges(...lists: readonly (readonly HeaderEdit[] | undefined)[]): {
   readonly changes: HeaderChanges | undefined;

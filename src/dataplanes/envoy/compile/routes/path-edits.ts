@@ -18,7 +18,8 @@ export function pathSubstitution(
   const prefix = prefixElements(matched?.value ?? "/");
   const value = prefixElements(editPath("/", { type: "full", value: edit.value }, undefined));
   if (prefix === value) return undefined;
-  // With an empty replacement the slash after the prefix becomes the path's own, or is put there if the path ends.
+  // With an empty replacement the slash after the prefix becomes the path's own, or is put there if
+  // the path ends.
   if (value === "") return { pattern: `^${escapedPattern(prefix)}/?`, replacement: "/" };
   return { pattern: `^${escapedPattern(prefix)}`, replacement: escapedReplacement(value) };
 }

@@ -1,4 +1,7 @@
-/** How often a request is sent, and when. Only a route's own `retry` repeats what a backend may have begun to do, but for safe methods. */
+/**
+ * How often a request is sent, and when. Only a route's own `retry` repeats what a backend may have
+ * begun to do, but for safe methods.
+ */
 
 import {
   boundedRetry,

@@ -1,8 +1,9 @@
 /**
  * One rule of the plan as routes of Envoy.
  *
- * A rule with several backends stands once per backend: each of these routes takes requests up to its share of a number that Envoy draws once
- * per request. So every backend has its own filters and rewrites, and a share that cannot be served is a route that answers 500.
+ * A rule with several backends stands once per backend: each of these routes takes requests up to
+ * its share of a number that Envoy draws once per request. So every backend has its own filters and
+ * rewrites, and a share that cannot be served is a route that answers 500.
  */
 
 import { prefixElements } from "../../../../matching/request-match.ts";
@@ -160,7 +161,10 @@ function shareRoute({ rule, action, backend, name, match }: ShareParts, context:
   });
 }
 
-/** A route's own timeouts decide, not the listener's for streams on which nothing happens: that is stretched where it would come first. */
+/**
+ * A route's own timeouts decide, not the listener's for streams on which nothing happens: that is
+ * stretched where it would come first.
+ */
 export function idleTimeouts(timeouts: ForwardAction["timeouts"]): ForwardShape["idleTimeouts"] {
   const { requestMs = 0, backendRequestMs = 0, unbounded } = timeouts;
   const longest = Math.max(requestMs, backendRequestMs, unbounded === true ? UNBOUNDED_IDLE_MS : 0);
@@ -192,8 +196,8 @@ function perFilter({ cors }: Filters): readonly (readonly [filter: string, confi
 }
 
 /**
- * Whatever the backend says about other origins gives way to the route's policy, which the filter adds later. What is allowed depends on who
- * asks, and caches must know.
+ * Whatever the backend says about other origins gives way to the route's policy, which the filter
+ * adds later. What is allowed depends on who asks, and caches must know.
  */
 function corsEdits({ cors }: Filters): readonly HeaderEdit[] {
   if (cors === undefined) return [];

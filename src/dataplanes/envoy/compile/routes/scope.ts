@@ -1,6 +1,7 @@
 /**
- * One scope: what a hostname pattern at a port means. A port has a scope for every listener and for every host whose names belong to its own
- * listener, so the most specific scope of a name always belongs to the name's listener (isolation), and a tenant is a few small scopes.
+ * One scope: what a hostname pattern at a port means. A port has a scope for every listener and for
+ * every host whose names belong to its own listener, so the most specific scope of a name always
+ * belongs to the name's listener (isolation), and a tenant is a few small scopes.
  *
  * The rules of the host come first, then those of wider hosts of the same listener.
  */
@@ -102,8 +103,9 @@ export function compileScope(
 }
 
 /**
- * Before everything else: a request whose connection was opened for another listener is 421. The server name that equals the scope is
- * the listener's own; whether another one is too, only a listener with a wildcard leaves open, and the script finds out.
+ * Before everything else: a request whose connection was opened for another listener is 421. The
+ * server name that equals the scope is the listener's own; whether another one is too, only a
+ * listener with a wildcard leaves open, and the script finds out.
  */
 function misdirected(name: string, listener: ListenerItem, pattern: string): Message {
   const askScript = pattern !== "" && !isWildcard(pattern) && listener.hostname !== pattern;

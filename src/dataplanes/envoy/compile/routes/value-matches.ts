@@ -1,6 +1,7 @@
 /**
- * Values of headers and of query parameters, as Envoy sees them: it joins several values of a header with a comma alone, and does not decode
- * parameters. Where that makes a difference the comparison is a regular expression over what can stand for the value.
+ * Values of headers and of query parameters, as Envoy sees them: it joins several values of a
+ * header with a comma alone, and does not decode parameters. Where that makes a difference the
+ * comparison is a regular expression over what can stand for the value.
  */
 
 import type { ValueMatch } from "../../../../plan/rule.ts";
@@ -19,7 +20,10 @@ export function queryValueMatch(match: ValueMatch): Message {
   return queryMatch({ name: match.name, type: "regex", value: encodedForms(match.value) });
 }
 
-/** Matches every way to write a value in a query (application/x-www-form-urlencoded): plain, with `%XX`, and `+` for a space. */
+/**
+ * Matches every way to write a value in a query (application/x-www-form-urlencoded): plain, with
+ * `%XX`, and `+` for a space.
+ */
 export function encodedForms(value: string): string {
   return [...value].map(formsOf).join("");
 }
@@ -30,7 +34,9 @@ function formsOf(character: string): string {
   return plain === undefined ? encoded : `(?:${plain}|${encoded})`;
 }
 
-/** Whether a character can stand for itself: these end the value or the query, or stand for another. */
+/**
+ * Whether a character can stand for itself: these end the value or the query, or stand for another.
+ */
 function writable(character: string): boolean {
   return !"&#+%".includes(character);
 }
