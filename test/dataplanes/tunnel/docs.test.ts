@@ -13,7 +13,11 @@ import { ROOT } from "../../cli/mergeway.ts";
 test("every reason is in the reference", () => {
   const folders = ["src/dataplanes/tunnel", "src/controller/tunnels"].map((folder) => join(ROOT, folder));
   const source = folders
-    .flatMap((folder) => readdirSync(folder).map((file) => readFileSync(join(folder, file), "utf8")))
+    .flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: "utf8" })
+        .filter((file) => file.endsWith(".ts"))
+        .map((file) => readFileSync(join(folder, file), "utf8")),
+    )
     .join("\n");
   const reasons = new Set(
     Array.from(
