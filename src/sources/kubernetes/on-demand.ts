@@ -17,8 +17,8 @@ export interface OnDemandOptions {
   readonly client: KubernetesClient;
   readonly shape: (kind: Kind, object: ApiObject) => Shaped;
   readonly emit: (key: Key, resource: Resource | undefined) => void;
-  /** Nothing is being fetched for the first time any more. */
-  readonly onSettled: () => void;
+  /** This object has been read for the first time, or nothing wants it any more. */
+  readonly onRead: (key: Key) => void;
   /** Whether the object's namespace is one that may be read. */
   readonly isReadable: (namespace: string) => boolean;
   readonly observer?: KubernetesObserver;
@@ -39,22 +39,23 @@ export class OnDemand {
   readonly #options: OnDemandOptions;
   readonly #wanted = new Map<Key, Wanted>();
   readonly #queue: Key[] = [];
-  readonly #unsettled = new Set<Key>();
+  readonly #unread = new Set<Key>();
   #running = 0;
 
   constructor(options: OnDemandOptions) {
     this.#options = options;
   }
 
-  get isSettled(): boolean {
-    return this.#unsettled.size === 0;
+  /** Objects that are wanted and have not been read yet. */
+  get unread(): ReadonlySet<Key> {
+    return this.#unread;
   }
 
   want(key: Key): void {
     if (this.#wanted.has(key)) return;
     if (!this.#options.isReadable(partsOf(key).namespace)) return;
     this.#wanted.set(key, { version: undefined, fetching: false, again: false });
-    this.#unsettled.add(key);
+    this.#unread.add(key);
     this.#enqueue(key);
   }
 
@@ -62,7 +63,7 @@ export class OnDemand {
     const wanted = this.#wanted.get(key);
     if (wanted === undefined) return;
     this.#wanted.delete(key);
-    this.#settle(key);
+    this.#read(key);
     if (wanted.version) this.#options.emit(key, undefined);
   }
 
@@ -116,7 +117,7 @@ export class OnDemand {
         const failure = ApiError.fromFailure(key, error);
         // Not being allowed to read it is an answer too: what refers to it says that it cannot be
         // used.
-        if (failure.status === 403) this.#settle(key);
+        if (failure.status === 403) this.#read(key);
         const wait = backoff.next(failure.status === 403 ? 30_000 : failure.retryAfterMs);
         observer?.log?.("warn", `cannot read ${key}: ${failure.message}`, { retryInMs: Math.round(wait) });
         if (!(await this.#rest(wait))) return;
@@ -162,10 +163,10 @@ export class OnDemand {
       if (resource !== undefined || wanted.version) emit(key, resource);
       wanted.version = version;
     }
-    this.#settle(key);
+    this.#read(key);
   }
 
-  #settle(key: Key): void {
-    if (this.#unsettled.delete(key) && this.#unsettled.size === 0) this.#options.onSettled();
+  #read(key: Key): void {
+    if (this.#unread.delete(key)) this.#options.onRead(key);
   }
 }

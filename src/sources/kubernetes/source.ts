@@ -51,7 +51,7 @@ const CUSTOM_KINDS: readonly Kind[] = (Object.keys(GROUP_OF_KIND) as Kind[]).fil
 );
 
 const GATHER_MS = 5;
-const HOLD_MS = 2_000;
+const WAIT_MS = 2_000;
 const POLL_WITHOUT_CRDS_MS = 30_000;
 const POLL_MS = 300_000;
 
@@ -101,8 +101,8 @@ class Run {
       client: options.client,
       shape: (kind, object) => shapers.get(kind)?.(object) ?? { problem: `${kind} is not read on demand` },
       emit: (key, resource) => this.#batch.add(key, resource),
-      onSettled: () => {
-        this.#batch.poke();
+      onRead: (key) => {
+        this.#batch.arrived(key);
         this.#openWhenComplete();
       },
       isReadable: (namespace) => this.#isInScope(namespace),
@@ -112,8 +112,8 @@ class Run {
     this.#batch = new Batch({
       sink,
       gatherMs: GATHER_MS,
-      holdMs: HOLD_MS,
-      isIncomplete: () => !this.#onDemand.isSettled,
+      waitMs: WAIT_MS,
+      missing: () => this.#onDemand.unread,
     });
     this.#served = new ServedKinds({
       client: options.client,
@@ -256,7 +256,7 @@ class Run {
   }
 
   get #isComplete(): boolean {
-    return this.#awaited.size === 0 && this.#onDemand.isSettled;
+    return this.#awaited.size === 0 && this.#onDemand.unread.size === 0;
   }
 
   #openWhenComplete(): void {
