@@ -65,10 +65,14 @@ export function untruths(cluster: Cluster): readonly string[] {
   const plan = new Map([...engine.plan()].map((item) => [item.id, encodeItem(item)]));
   const behind = cluster.alivePods.flatMap((pod) => differences(pod.name, plan, pod.plane.serves));
   engine.learn({ reports: reportsOf(cluster, plan), infrastructure: infrastructureOf(cluster, resources) });
-  const lies = [...engine.verdicts()].flatMap(([key, verdict]) => lieOf(cluster, key, verdict));
+  const verdicts = new Map(engine.verdicts());
+  const lies = [...verdicts].flatMap(([key, verdict]) => lieOf(cluster, key, verdict));
+  const stale = [...resources]
+    .filter(([key]) => !verdicts.has(key))
+    .flatMap(([key, it]) => leftBehind(key, it));
   const { namespace } = GATEWAY;
   const hasService = resources.has(keyFor("Service", namespace, SERVICE));
-  return [...(hasService ? [] : ["the Gateway has no Service"]), ...behind, ...lies];
+  return [...(hasService ? [] : ["the Gateway has no Service"]), ...behind, ...lies, ...stale];
 }
 
 function differences(
@@ -124,6 +128,14 @@ function lieOf(cluster: Cluster, key: string, verdict: ObjectVerdict): readonly 
     const right = [...truth].filter((each) => !said.has(each)).join("; ") || "nothing of it";
     return [`${key} says ${wrong}, and the truth is ${right}`];
   });
+}
+
+/** Entries of ours in the status of a route that no listener of ours is a parent of any more. */
+function leftBehind(key: string, resource: Resource): readonly string[] {
+  const status = "status" in resource ? (resource.status as Status | undefined) : undefined;
+  return listOf<{ readonly controllerName?: string }>(status?.["parents"])
+    .filter(({ controllerName }) => controllerName === CONTROLLER_NAME)
+    .map(() => `${key} still has an entry of a parent that is gone`);
 }
 
 interface Said {
