@@ -1,0 +1,116 @@
+/** The layout of src: ARCHITECTURE.md says which folder may import which, and this test holds it. */
+import { dirname, join, normalize } from "node:path";
+import { describe, expect, test } from "vitest";
+import { backticked, filesOf, tableBelow, textOf } from "./sources.ts";
+
+interface Room {
+  readonly folder: string;
+  /** Folders, with everything below them. */
+  readonly mayImport: readonly string[];
+  /** Knows no clock, no I/O and no logger. */
+  readonly isPure: boolean;
+}
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+const LARGEST_FOLDER = 16;
+const LONGEST_FILE = 400;
+
+const FILES = filesOf(["src"], ".ts");
+const ROOMS = tableBelow(textOf("ARCHITECTURE.md"), "## The folders").flatMap(([paths = "", , may = ""]) =>
+  backticked(paths)
+    .filter((path) => path.startsWith("src/"))
+    .map(
+      (folder): Room => ({
+        folder,
+        mayImport: backticked(may).map((path) => `src/${path}`),
+        isPure: may.includes("pure"),
+      }),
+    ),
+);
+
+const IMPORTS = FILES.flatMap((from): readonly Import[] =>
+  Array.from(textOf(from).matchAll(/(?:from|import)\s*\(?\s*"(\.[^"]+)"/g), ([, specifier = ""]) => ({
+    from,
+    to: normalize(join(dirname(from), specifier)),
+  })),
+);
+
+/** The room that describes a file most closely. */
+function roomOf(file: string): Room | undefined {
+  return ROOMS.filter(({ folder }) => isIn(file, folder)).sort(
+    (a, b) => b.folder.length - a.folder.length,
+  )[0];
+}
+
+function isIn(file: string, folder: string): boolean {
+  return file === folder || file.startsWith(`${folder}/`);
+}
+
+function isAllowed({ from, to }: Import): boolean {
+  const room = roomOf(from);
+  if (room === undefined) return false;
+  return roomOf(to) === room || room.mayImport.some((folder) => isIn(to, folder));
+}
+
+describe("the folders of src", () => {
+  test("every file is in a folder that ARCHITECTURE.md describes", () => {
+    expect(FILES.filter((file) => roomOf(file) === undefined)).toEqual([]);
+  });
+
+  test("a folder imports only what ARCHITECTURE.md allows it", () => {
+    const forbidden = IMPORTS.filter((each) => !isAllowed(each));
+    expect(forbidden.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+  });
+
+  test("ARCHITECTURE.md allows nothing that is not used", () => {
+    const unused = ROOMS.flatMap((room) =>
+      room.mayImport
+        .filter((may) => !IMPORTS.some(({ from, to }) => roomOf(from) === room && isIn(to, may)))
+        .map((may) => `${room.folder} does not import ${may}`),
+    );
+    expect(unused).toEqual([]);
+  });
+
+  test("pure folders import nothing of Node", () => {
+    const impure = FILES.filter((file) => roomOf(file)?.isPure && /from "node:/.test(textOf(file)));
+    expect(impure).toEqual([]);
+    expect(ROOMS.filter(({ isPure }) => isPure).length).toBeGreaterThan(3);
+  });
+
+  test("no folders import each other in a circle", () => {
+    expect(circles()).toEqual([]);
+  });
+
+  test(`no folder has more than ${LARGEST_FOLDER} files, and no file more than ${LONGEST_FILE} lines`, () => {
+    const sizes = Map.groupBy(FILES, dirname);
+    expect([...sizes].filter(([, files]) => files.length > LARGEST_FOLDER).map(([folder]) => folder)).toEqual(
+      [],
+    );
+    expect(FILES.filter((file) => textOf(file).split("\n").length > LONGEST_FILE)).toEqual([]);
+  });
+});
+
+/** Folders that can reach themselves through the imports of others. */
+function circles(): readonly string[] {
+  const edges = Map.groupBy(
+    IMPORTS.map(({ from, to }) => [dirname(from), dirname(to)] as const).filter(([from, to]) => from !== to),
+    ([from]) => from,
+  );
+  const reachable = (start: string): ReadonlySet<string> => {
+    const seen = new Set<string>();
+    const open = [start];
+    for (let folder = open.pop(); folder !== undefined; folder = open.pop()) {
+      for (const [, next] of edges.get(folder) ?? []) {
+        if (seen.has(next)) continue;
+        seen.add(next);
+        open.push(next);
+      }
+    }
+    return seen;
+  };
+  return [...edges.keys()].filter((folder) => reachable(folder).has(folder));
+}
