@@ -3,7 +3,13 @@
  * wrong with them.
  */
 import { parseArgs } from "node:util";
-import { CannotRun, type ChoiceFlag, type Command, type Flag, type NumberFlag } from "./command.ts";
+import {
+  CannotRun,
+  type ChoiceFlag,
+  type Command,
+  type Flag,
+  type NumberFlag,
+} from "./foundation/command.ts";
 import { suggestion } from "./suggestion.ts";
 
 export type Request =

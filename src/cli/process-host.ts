@@ -3,8 +3,8 @@
  * stop.
  */
 import { readFileSync } from "node:fs";
-import type { Host } from "./command.ts";
-import { type Terminal, terminalOn } from "./terminal.ts";
+import type { Host } from "./foundation/command.ts";
+import { type Terminal, terminalOn } from "./foundation/terminal.ts";
 
 const INTERRUPTED = 130;
 

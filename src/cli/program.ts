@@ -1,5 +1,5 @@
-import { CannotRun, type Command, type ExitCode, type Host } from "./command.ts";
 import { parseCommandLine } from "./command-line.ts";
+import { CannotRun, type Command, type ExitCode, type Host } from "./foundation/command.ts";
 import { commandHelp, programHelp } from "./help.ts";
 
 /** Runs one command line. Whatever goes wrong is told on the error stream; nothing is thrown. */

@@ -6,7 +6,7 @@ import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { METRICS } from "../../src/admin/metric-table.ts";
+import { METRICS } from "../../src/admin/metrics/metric-table.ts";
 import { folder, freePorts, ROOT, type Running, start, until } from "../cli/mergeway.ts";
 
 const EXAMPLE = join(ROOT, "examples/two-teams");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { type Command, defineCommand } from "../../src/cli/command.ts";
 import { parseCommandLine } from "../../src/cli/command-line.ts";
 import { COMMANDS } from "../../src/cli/commands.ts";
+import { type Command, defineCommand } from "../../src/cli/foundation/command.ts";
 import { suggestion } from "../../src/cli/suggestion.ts";
 
 const brew: Command = defineCommand({

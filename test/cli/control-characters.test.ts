@@ -5,8 +5,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { linesOf, printable, terminalOn } from "../../src/cli/terminal.ts";
-import { columns } from "../../src/cli/text-table.ts";
+import { linesOf, printable, terminalOn } from "../../src/cli/foundation/terminal.ts";
+import { columns } from "../../src/cli/foundation/text-table.ts";
 import { folder, freePorts, mergeway, type Outcome, start } from "./mergeway.ts";
 
 /**

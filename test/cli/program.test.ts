@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { COMMANDS } from "../../src/cli/commands.ts";
-import { completionScript, SHELLS } from "../../src/cli/completion.ts";
-import { wantsColours } from "../../src/cli/terminal.ts";
+import { completionScript, SHELLS } from "../../src/cli/completion/completion-script.ts";
+import { wantsColours } from "../../src/cli/foundation/terminal.ts";
 import { folder, mergeway, ROOT } from "./mergeway.ts";
 
 describe("the program", () => {

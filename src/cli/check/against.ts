@@ -4,10 +4,10 @@
  */
 import type { Key } from "../../api/key.ts";
 import type { PlanItem } from "../../plan/plan.ts";
-import type { Workspace } from "../workspace.ts";
+import type { Workspace } from "../workspace/workspace.ts";
 import { placeOf } from "./check.ts";
-import type { Finding } from "./finding.ts";
-import { CHANGE_RULES } from "./rules.ts";
+import { CHANGE_RULES } from "./rule-table.ts";
+import type { Finding } from "./rules/finding.ts";
 
 interface Holder {
   readonly gateway: string;

@@ -4,9 +4,9 @@ import { overlapsAt } from "../../matching/overlap/overlap.ts";
 import type { DocumentError } from "../../sources/files/yaml/document-error.ts";
 import { buildState } from "../../view/build-state.ts";
 import { describe, refOf } from "../../view/merged-state.ts";
-import type { Workspace } from "../workspace.ts";
-import { type Finding, type Problem, SEVERITIES, type Severity } from "./finding.ts";
-import { RULES } from "./rules.ts";
+import type { Workspace } from "../workspace/workspace.ts";
+import { RULES } from "./rule-table.ts";
+import { type Finding, type Problem, SEVERITIES, type Severity } from "./rules/finding.ts";
 
 export interface CheckSettings {
   readonly now: Date;

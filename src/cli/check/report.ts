@@ -1,10 +1,10 @@
 /** Findings as text, JSON, SARIF 2.1.0 or annotations of GitHub Actions. */
 import { relative } from "node:path";
 import { pathToFileURL } from "node:url";
-import { linesOf, type Style, type Terminal } from "../terminal.ts";
+import { linesOf, type Style, type Terminal } from "../foundation/terminal.ts";
 import type { HostnameChange } from "./against.ts";
-import type { Finding, Severity } from "./finding.ts";
-import { CHANGE_RULES, DOCUMENT_RULES, RULES } from "./rules.ts";
+import { CHANGE_RULES, DOCUMENT_RULES, RULES } from "./rule-table.ts";
+import type { Finding, Severity } from "./rules/finding.ts";
 
 export interface Report {
   readonly findings: readonly Finding[];

@@ -1,10 +1,10 @@
-import type { Asked } from "../cluster/cluster-flags.ts";
-import { CannotRun, type ExitCode, type Host } from "../command.ts";
-import { openAsked, openWorkspace } from "../workspace.ts";
+import { CannotRun, type ExitCode, type Host } from "../foundation/command.ts";
+import type { Asked } from "../workspace/cluster-flags.ts";
+import { openAsked, openWorkspace } from "../workspace/workspace.ts";
 import { compareHostnames } from "./against.ts";
 import { check, rankOf } from "./check.ts";
-import type { Severity } from "./finding.ts";
 import { type ReportFormat, renderReport } from "./report.ts";
+import type { Severity } from "./rules/finding.ts";
 
 export interface CheckOptions {
   readonly asked: Asked;

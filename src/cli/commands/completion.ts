@@ -1,5 +1,5 @@
-import { CannotRun, type Command, defineCommand } from "../command.ts";
-import { completionScript, SHELLS, type Shell } from "../completion.ts";
+import { completionScript, SHELLS, type Shell } from "../completion/completion-script.ts";
+import { CannotRun, type Command, defineCommand } from "../foundation/command.ts";
 
 /** Takes the table itself, which it is a part of. */
 export function completionCommand(table: () => readonly Command[]): Command {

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { DEFAULT_CONTROLLER } from "../../engine/foundation/settings.ts";
-import { CannotRun, type Command, defineCommand } from "../command.ts";
+import { CannotRun, type Command, defineCommand } from "../foundation/command.ts";
 import { createLogger } from "../run/logger.ts";
 
 /** Stock Envoy: what is configured here was tested with this version. */

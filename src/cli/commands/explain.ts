@@ -1,5 +1,5 @@
-import { CLUSTER_FLAGS, whatIsAsked } from "../cluster/cluster-flags.ts";
-import { type Command, defineCommand } from "../command.ts";
+import { type Command, defineCommand } from "../foundation/command.ts";
+import { CLUSTER_FLAGS, whatIsAsked } from "../workspace/cluster-flags.ts";
 
 export const explainCommand: Command = defineCommand({
   name: "explain",

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { EndpointSlice } from "../../api/core.ts";
 import type { Resource } from "../../api/resource.ts";
-import { CannotRun } from "../command.ts";
+import { CannotRun } from "../foundation/command.ts";
 
 export const DEMO_LABEL = "mergeway.dev/demo-backend";
 

@@ -1,10 +1,10 @@
 import { fileURLToPath } from "node:url";
 import { describe, describeListener } from "../../view/merged-state.ts";
-import type { ExitCode, Host } from "../command.ts";
+import type { ExitCode, Host } from "../foundation/command.ts";
 import { adminPlace, DEFAULT_ADMIN } from "../run/admin-place.ts";
 import type { LiveGateway } from "../run/live-gateway.ts";
 import { serve } from "../run/serve.ts";
-import { openWorkspace } from "../workspace.ts";
+import { openWorkspace } from "../workspace/workspace.ts";
 import { startDemoBackends } from "./backends.ts";
 import { curlLines } from "./curl-lines.ts";
 

@@ -2,8 +2,8 @@ import type { BackendShare, ListenerRef } from "../../matching/explain/explanati
 import type { RuleOrigin } from "../../plan/rule.ts";
 import type { FullExplanation } from "../../view/explain/explain.ts";
 import type { EliminatedCandidate } from "../../view/explain/refused-candidates.ts";
-import { linesOf, type Terminal } from "../terminal.ts";
-import { columns } from "../text-table.ts";
+import { linesOf, type Terminal } from "../foundation/terminal.ts";
+import { columns } from "../foundation/text-table.ts";
 
 const MAX_ELIMINATED = 30;
 

@@ -3,9 +3,9 @@ import { buildState } from "../../view/build-state.ts";
 import { readQuestion } from "../../view/explain/asked-request.ts";
 import { ClientCertificate, type PeerCertificate } from "../../view/explain/client-certificate.ts";
 import { explain } from "../../view/explain/explain.ts";
-import type { Asked } from "../cluster/cluster-flags.ts";
-import { CannotRun, type ExitCode, type Host } from "../command.ts";
-import { openAsked, tellErrors } from "../workspace.ts";
+import { CannotRun, type ExitCode, type Host } from "../foundation/command.ts";
+import type { Asked } from "../workspace/cluster-flags.ts";
+import { openAsked, tellErrors } from "../workspace/workspace.ts";
 import { explanationText } from "./explanation-text.ts";
 
 export interface ExplainOptions {

@@ -4,10 +4,10 @@ import { readAuthorities } from "../../certificates/read.ts";
 import { DEFAULT_CONTROLLER } from "../../engine/foundation/settings.ts";
 import { renderStatus } from "../../status/render.ts";
 import { buildState } from "../../view/build-state.ts";
-import type { Asked } from "../cluster/cluster-flags.ts";
-import type { ExitCode, Host } from "../command.ts";
-import { openAsked, tellErrors, type Workspace } from "../workspace.ts";
-import { heldProgramming } from "./held-programming.ts";
+import type { ExitCode, Host } from "../foundation/command.ts";
+import type { Asked } from "../workspace/cluster-flags.ts";
+import { openAsked, tellErrors, type Workspace } from "../workspace/workspace.ts";
+import { pendingProgramming } from "./pending-programming.ts";
 import { statusTable } from "./status-table.ts";
 import { statusTree } from "./status-tree.ts";
 
@@ -31,9 +31,9 @@ export async function printStatus({ asked, output, computed }: StatusOptions, ho
 function render(output: StatusOutput, workspace: Workspace, host: Host): string {
   switch (output) {
     case "tree":
-      return statusTree(buildState(workspace), host.out, heldProgramming(workspace));
+      return statusTree(buildState(workspace), host.out, pendingProgramming(workspace));
     case "wide":
-      return statusTable(buildState(workspace), host.out, { noteOf: heldProgramming(workspace) });
+      return statusTable(buildState(workspace), host.out, { noteOf: pendingProgramming(workspace) });
     case "json":
       return `${JSON.stringify({ apiVersion: "v1", kind: "List", items: statuses(workspace, host.now()) }, null, 2)}\n`;
     default:

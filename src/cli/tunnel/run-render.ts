@@ -5,8 +5,8 @@ import { ingressDocument, type Refusal } from "../../dataplanes/tunnel/ingress-d
 import { Engine } from "../../engine/engine.ts";
 import type { BackendItem } from "../../plan/backend.ts";
 import { loadPaths } from "../../sources/files/load-paths.ts";
-import { CannotRun, type ExitCode, type Host } from "../command.ts";
-import { standaloneSettings } from "../engine-settings.ts";
+import { CannotRun, type ExitCode, type Host } from "../foundation/command.ts";
+import { standaloneSettings } from "../workspace/engine-settings.ts";
 
 export interface RenderOptions {
   readonly paths: readonly string[];

@@ -1,8 +1,8 @@
 /** Certificates: their time, and the names that they are for. */
 import { coversPattern, isWildcard } from "../../../plan/hostname.ts";
 import type { CertificateView } from "../../../view/merged-state.ts";
-import type { CheckInput, Problem, Rule } from "../finding.ts";
-import { attachedListeners, lacksGrant, type OwnedListener } from "../places.ts";
+import type { CheckInput, Problem, Rule } from "./finding.ts";
+import { attachedListeners, lacksGrant, type OwnedListener } from "./places.ts";
 
 const DAY_MS = 86_400_000;
 

@@ -1,7 +1,7 @@
 /** Listeners: who holds what, and what does not resolve. */
 import { describeListener } from "../../../view/merged-state.ts";
-import type { Rule } from "../finding.ts";
-import { attachedListeners, lacksCertificate, lacksGrant } from "../places.ts";
+import type { Rule } from "./finding.ts";
+import { attachedListeners, lacksCertificate, lacksGrant } from "./places.ts";
 
 export const listenerConflict: Rule = {
   id: "listener-conflict",

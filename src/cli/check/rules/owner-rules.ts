@@ -3,8 +3,8 @@ import { keyFor } from "../../../api/key.ts";
 import type { Kind } from "../../../api/resource.ts";
 import { DEFAULT_CONTROLLER } from "../../../engine/foundation/settings.ts";
 import { describe, type OwnerView } from "../../../view/merged-state.ts";
-import type { CheckInput, Problem, Rule } from "../finding.ts";
-import { keyOfRef, ownersOf } from "../places.ts";
+import type { CheckInput, Problem, Rule } from "./finding.ts";
+import { keyOfRef, ownersOf } from "./places.ts";
 
 export const unknownClass: Rule = {
   id: "unknown-class",

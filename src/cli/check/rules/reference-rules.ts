@@ -1,6 +1,6 @@
 /** Grants that are missing, for listeners and routes alike. */
-import type { Problem, Rule } from "../finding.ts";
-import { attachedListeners, keyOfRef, lacksGrant } from "../places.ts";
+import type { Problem, Rule } from "./finding.ts";
+import { attachedListeners, keyOfRef, lacksGrant } from "./places.ts";
 
 const GRANT =
   "Add a ReferenceGrant in that namespace. Grants are not inherited: one for the Gateway does not serve its sets.";

@@ -7,8 +7,8 @@ import type { HostItem, ListenerItem } from "../../../plan/plan.ts";
 import type { Rule as PlanRule, RuleOrigin } from "../../../plan/rule.ts";
 import { isRoute } from "../../../view/build-routes.ts";
 import { heldRefusals } from "../../../view/pending-refusal.ts";
-import type { CheckInput, Problem, Rule } from "../finding.ts";
-import { rulePath } from "../places.ts";
+import type { CheckInput, Problem, Rule } from "./finding.ts";
+import { rulePath } from "./places.ts";
 
 export const routeWithoutParent: Rule = {
   id: "route-without-parent",

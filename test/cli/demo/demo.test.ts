@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
-import { ROOT, until } from "./mergeway.ts";
+import { ROOT, until } from "../mergeway.ts";
 
 const run = promisify(execFile);
 

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { keyOf } from "../../src/api/key.ts";
-import type { Resource } from "../../src/api/resource.ts";
-import { standaloneSettings } from "../../src/cli/engine-settings.ts";
-import { heldProgramming } from "../../src/cli/status/held-programming.ts";
-import { statusTable } from "../../src/cli/status/status-table.ts";
-import { statusTree } from "../../src/cli/status/status-tree.ts";
-import type { Terminal } from "../../src/cli/terminal.ts";
-import { embeddedFeatures } from "../../src/dataplanes/embedded/features.ts";
-import { Engine } from "../../src/engine/engine.ts";
-import { buildState } from "../../src/view/build-state.ts";
+import { keyOf } from "../../../src/api/key.ts";
+import type { Resource } from "../../../src/api/resource.ts";
+import type { Terminal } from "../../../src/cli/foundation/terminal.ts";
+import { pendingProgramming } from "../../../src/cli/status/pending-programming.ts";
+import { statusTable } from "../../../src/cli/status/status-table.ts";
+import { statusTree } from "../../../src/cli/status/status-tree.ts";
+import { standaloneSettings } from "../../../src/cli/workspace/engine-settings.ts";
+import { embeddedFeatures } from "../../../src/dataplanes/embedded/features.ts";
+import { Engine } from "../../../src/engine/engine.ts";
+import { buildState } from "../../../src/view/build-state.ts";
 
 const PLAIN = { style: (_style: string, text: string) => text } as unknown as Terminal;
 
@@ -25,7 +25,7 @@ function shown(programmed: object | undefined, isLive = true): { tree: string; t
   const engine = new Engine(standaloneSettings({ features: embeddedFeatures, assumeProgrammed: true }));
   engine.apply([{ key: keyOf(gateway), resource: gateway }]);
   const state = buildState({ engine, resources });
-  const noteOf = heldProgramming({ isLive, resources });
+  const noteOf = pendingProgramming({ isLive, resources });
   return { tree: statusTree(state, PLAIN, noteOf), table: statusTable(state, PLAIN, { noteOf }) };
 }
 

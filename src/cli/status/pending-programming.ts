@@ -6,7 +6,7 @@
 import type { Condition } from "../../api/metadata.ts";
 import { PROGRAMMED } from "../../engine/verdicts/owner-verdicts.ts";
 import { type GatewayView, nameOf } from "../../view/merged-state.ts";
-import type { Workspace } from "../workspace.ts";
+import type { Workspace } from "../workspace/workspace.ts";
 
 export interface ProgrammingNote {
   readonly isProgrammed: boolean;
@@ -15,7 +15,7 @@ export interface ProgrammingNote {
 
 export type NoteOf = (gateway: GatewayView) => ProgrammingNote | undefined;
 
-export function heldProgramming({ isLive, resources }: Pick<Workspace, "isLive" | "resources">): NoteOf {
+export function pendingProgramming({ isLive, resources }: Pick<Workspace, "isLive" | "resources">): NoteOf {
   if (!isLive) return () => undefined;
   return (gateway) => {
     const resource = resources.get(`Gateway/${nameOf(gateway)}`);

@@ -6,7 +6,7 @@ import { ApiError } from "../../kubernetes/api-error.ts";
 import { createKubernetesClient, type KubernetesClient } from "../../kubernetes/client.ts";
 import type { DocumentError } from "../../sources/files/yaml/document-error.ts";
 import { KubernetesSource } from "../../sources/kubernetes/source.ts";
-import { CannotRun } from "../command.ts";
+import { CannotRun } from "../foundation/command.ts";
 import type { ClusterFlags } from "./cluster-flags.ts";
 
 export interface ClusterContent {

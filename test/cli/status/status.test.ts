@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { folder, mergeway, ROOT } from "./mergeway.ts";
+import { folder, mergeway, ROOT } from "../mergeway.ts";
 
 const EXAMPLE = "examples/two-teams";
 
@@ -19,12 +19,12 @@ describe("mergeway status", () => {
   test("shows the tree from Gateway to backend, with both sides of a conflict", async () => {
     const { code, stdout, stderr } = await mergeway(["status", EXAMPLE]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    await expect(stdout).toMatchFileSnapshot(join(ROOT, "test/cli/expected/two-teams.tree.txt"));
+    await expect(stdout).toMatchFileSnapshot(join(ROOT, "test/cli/status/expected/two-teams.tree.txt"));
   });
 
   test("shows one line per listener", async () => {
     const { stdout } = await mergeway(["status", EXAMPLE, "-o", "wide"]);
-    await expect(stdout).toMatchFileSnapshot(join(ROOT, "test/cli/expected/two-teams.wide.txt"));
+    await expect(stdout).toMatchFileSnapshot(join(ROOT, "test/cli/status/expected/two-teams.wide.txt"));
   });
 
   test("prints every object with the status that an API server would hold", async () => {

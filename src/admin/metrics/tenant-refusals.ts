@@ -1,5 +1,5 @@
-import type { RoutingTable } from "../matching/routing-table.ts";
-import type { ItemId } from "../plan/plan.ts";
+import type { RoutingTable } from "../../matching/routing-table.ts";
+import type { ItemId } from "../../plan/plan.ts";
 
 export type TenantLimit = "connections" | "requests" | "backend";
 

@@ -3,8 +3,8 @@
  * what it missed, as far as that is kept.
  */
 import type { ServerResponse } from "node:http";
-import type { StateChange } from "../view/state-changes.ts";
-import type { AdminState } from "./admin-state.ts";
+import type { StateChange } from "../../view/state-changes.ts";
+import type { AdminState } from "../admin-state.ts";
 import { type Endpoint, problem } from "./endpoint.ts";
 
 const KEPT_EVENTS = 1_000;

@@ -2,20 +2,20 @@
  * A folder of YAML or a cluster, computed once without serving: what the three questions are asked
  * of.
  */
-import type { Key } from "../api/key.ts";
-import type { Resource } from "../api/resource.ts";
-import { embeddedFeatures } from "../dataplanes/embedded/features.ts";
-import { Engine } from "../engine/engine.ts";
-import type { EngineSettings } from "../engine/foundation/settings.ts";
-import { refusedInCluster } from "../kubernetes/special-addresses.ts";
-import { RoutingTable } from "../matching/routing-table.ts";
-import { loadPaths } from "../sources/files/load-paths.ts";
-import type { DocumentError } from "../sources/files/yaml/document-error.ts";
-import type { LocatedResource } from "../sources/files/yaml/read-text.ts";
-import type { Asked, ClusterFlags } from "./cluster/cluster-flags.ts";
-import { CannotRun } from "./command.ts";
+import type { Key } from "../../api/key.ts";
+import type { Resource } from "../../api/resource.ts";
+import { embeddedFeatures } from "../../dataplanes/embedded/features.ts";
+import { Engine } from "../../engine/engine.ts";
+import type { EngineSettings } from "../../engine/foundation/settings.ts";
+import { refusedInCluster } from "../../kubernetes/special-addresses.ts";
+import { RoutingTable } from "../../matching/routing-table.ts";
+import { loadPaths } from "../../sources/files/load-paths.ts";
+import type { DocumentError } from "../../sources/files/yaml/document-error.ts";
+import type { LocatedResource } from "../../sources/files/yaml/read-text.ts";
+import { CannotRun } from "../foundation/command.ts";
+import type { Terminal } from "../foundation/terminal.ts";
+import type { Asked, ClusterFlags } from "./cluster-flags.ts";
 import { standaloneSettings } from "./engine-settings.ts";
-import type { Terminal } from "./terminal.ts";
 
 export interface Workspace {
   /** The objects come from a cluster: they have no place in a file, and a status of their own. */
@@ -50,7 +50,7 @@ export async function openWorkspace(paths: readonly string[]): Promise<Workspace
 }
 
 async function openCluster(flags: ClusterFlags, signal: AbortSignal): Promise<Workspace> {
-  const { readCluster } = await import("./cluster/read-cluster.ts");
+  const { readCluster } = await import("./read-cluster.ts");
   const { resources, warnings, mayReadClasses } = await readCluster(flags, signal);
   const start = { line: 1, column: 1 };
   const located = new Map(

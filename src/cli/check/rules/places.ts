@@ -1,7 +1,7 @@
-import type { FieldPath } from "../../api/admission/schema/field-error.ts";
-import { type Key, keyFor } from "../../api/key.ts";
-import type { Kind, Resource } from "../../api/resource.ts";
-import type { ListenerView, MergedState, ObjectRef, OwnerView } from "../../view/merged-state.ts";
+import type { FieldPath } from "../../../api/admission/schema/field-error.ts";
+import { type Key, keyFor } from "../../../api/key.ts";
+import type { Kind, Resource } from "../../../api/resource.ts";
+import type { ListenerView, MergedState, ObjectRef, OwnerView } from "../../../view/merged-state.ts";
 
 export function keyOfRef({ kind, namespace, name }: ObjectRef): Key {
   return keyFor(kind as Kind, namespace, name);

@@ -1,5 +1,5 @@
 /** Completion scripts, made from the command table: no program runs while a person presses Tab. */
-import type { Command, Flag } from "./command.ts";
+import type { Command, Flag } from "../foundation/command.ts";
 
 export type Shell = "bash" | "zsh" | "fish";
 export const SHELLS: readonly Shell[] = ["bash", "zsh", "fish"];

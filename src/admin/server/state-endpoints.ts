@@ -2,8 +2,8 @@
  * The merged state as JSON. Both sides of every conflict are named: this is for the Gateway's
  * owner, on loopback.
  */
-import { readQuestion } from "../view/explain/asked-request.ts";
-import { explain } from "../view/explain/explain.ts";
+import { readQuestion } from "../../view/explain/asked-request.ts";
+import { explain } from "../../view/explain/explain.ts";
 import type {
   GatewayView,
   ListenerView,
@@ -11,8 +11,8 @@ import type {
   ObjectRef,
   OwnerView,
   RouteView,
-} from "../view/merged-state.ts";
-import type { AdminState } from "./admin-state.ts";
+} from "../../view/merged-state.ts";
+import type { AdminState } from "../admin-state.ts";
 import { type Answer, type Endpoint, json, problem } from "./endpoint.ts";
 
 const DEFAULT_LIMIT = 1_000;

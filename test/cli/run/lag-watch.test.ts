@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { LagWatch } from "../../src/cli/run/lag-watch.ts";
-import type { DataPlane } from "../../src/dataplanes/dataplane.ts";
+import { LagWatch } from "../../../src/cli/run/lag-watch.ts";
+import type { DataPlane } from "../../../src/dataplanes/dataplane.ts";
 
 const LIMIT_MS = 10_000;
 let told: string[];

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { CannotRun, type FlagValues, type Host } from "../command.ts";
+import { CannotRun, type FlagValues, type Host } from "../foundation/command.ts";
 
 export const CLUSTER_FLAGS = {
   kubeconfig: { type: "text", value: "FILE", help: "read a cluster, reached by this kubeconfig" },

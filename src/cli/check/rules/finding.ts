@@ -1,8 +1,8 @@
-import type { FieldPath } from "../../api/admission/schema/field-error.ts";
-import type { Key } from "../../api/key.ts";
-import type { OverlapReport } from "../../matching/overlap/overlap.ts";
-import type { MergedState } from "../../view/merged-state.ts";
-import type { Workspace } from "../workspace.ts";
+import type { FieldPath } from "../../../api/admission/schema/field-error.ts";
+import type { Key } from "../../../api/key.ts";
+import type { OverlapReport } from "../../../matching/overlap/overlap.ts";
+import type { MergedState } from "../../../view/merged-state.ts";
+import type { Workspace } from "../../workspace/workspace.ts";
 
 /** Most serious first. */
 export const SEVERITIES: readonly Severity[] = ["error", "warning", "info"];

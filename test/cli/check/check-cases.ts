@@ -1,5 +1,5 @@
 /** One case per rule of `mergeway check`: manifests, and the finding that they must give. */
-import { selfSigned, type TestCertificate } from "../dataplanes/support/certificates.ts";
+import { selfSigned, type TestCertificate } from "../../dataplanes/support/certificates.ts";
 
 /** When the cases are checked. */
 export const NOW: Date = new Date("2026-06-01T00:00:00Z");

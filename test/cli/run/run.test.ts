@@ -6,8 +6,8 @@ import { createServer as createNetServer, type Server } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
-import { envoyBinary } from "../dataplanes/support/envoy-binary.ts";
-import { folder, freePorts, type Running, start, until } from "./mergeway.ts";
+import { envoyBinary } from "../../dataplanes/support/envoy-binary.ts";
+import { folder, freePorts, type Running, start, until } from "../mergeway.ts";
 
 function gateway(port: number): string {
   return `

@@ -1,9 +1,9 @@
-import { readAuthorities, readKeyPair } from "../certificates/read.ts";
+import { readAuthorities, readKeyPair } from "../../certificates/read.ts";
 import {
   DEFAULT_CONTROLLER,
   DEFAULT_PORT_RANGE,
   type EngineSettings,
-} from "../engine/foundation/settings.ts";
+} from "../../engine/foundation/settings.ts";
 
 /** The engine of the standalone mode: a folder of YAML needs no GatewayClass. */
 export function standaloneSettings(

@@ -6,10 +6,10 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, isIP } from "node:net";
-import type { AdminState } from "./admin-state.ts";
+import type { AdminState } from "../admin-state.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import { type Answer, type Endpoint, json, problem } from "./endpoint.ts";
 import { EventStream } from "./events.ts";
-import type { Metrics } from "./metrics.ts";
 import { stateEndpoints } from "./state-endpoints.ts";
 
 export interface AdminOptions {

@@ -1,8 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
-import type { RoutingTable } from "../matching/routing-table.ts";
-import type { MergedState } from "../view/merged-state.ts";
-import type { StateChange } from "../view/state-changes.ts";
-import type { AdminState } from "./admin-state.ts";
+import type { RoutingTable } from "../../matching/routing-table.ts";
+import type { MergedState } from "../../view/merged-state.ts";
+import type { StateChange } from "../../view/state-changes.ts";
+import type { AdminState } from "../admin-state.ts";
 import { METRICS } from "./metric-table.ts";
 import { type CountedRequest, RequestTallies } from "./request-tallies.ts";
 import { limitOfReason, TenantRefusals } from "./tenant-refusals.ts";

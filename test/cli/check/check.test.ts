@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { check } from "../../src/cli/check/check.ts";
-import { RULES } from "../../src/cli/check/rules.ts";
-import { openWorkspace } from "../../src/cli/workspace.ts";
+import { check } from "../../../src/cli/check/check.ts";
+import { RULES } from "../../../src/cli/check/rule-table.ts";
+import { openWorkspace } from "../../../src/cli/workspace/workspace.ts";
+import { folder, mergeway, ROOT } from "../mergeway.ts";
 import { CASES, CLASS, GATEWAY, NOW, set } from "./check-cases.ts";
-import { folder, mergeway, ROOT } from "./mergeway.ts";
 
 const EXAMPLE = "examples/two-teams";
 

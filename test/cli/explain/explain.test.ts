@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { authority, issue, selfSigned } from "../dataplanes/support/certificates.ts";
-import { folder, mergeway } from "./mergeway.ts";
+import { authority, issue, selfSigned } from "../../dataplanes/support/certificates.ts";
+import { folder, mergeway } from "../mergeway.ts";
 
 const EXAMPLE = ["-f", "examples/two-teams"];
 

@@ -1,5 +1,5 @@
 /** The rules of `mergeway check`, in the order in which they are asked. */
-import type { Rule, Severity } from "./finding.ts";
+
 import {
   certificateExpired,
   certificateExpiring,
@@ -7,6 +7,7 @@ import {
   certificateName,
   certificateOverlap,
 } from "./rules/certificate-rules.ts";
+import type { Rule, Severity } from "./rules/finding.ts";
 import {
   listenerConflict,
   listenerReference,

@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
-import { folder, freePorts, mergeway, ROOT } from "./mergeway.ts";
+import { folder, freePorts, mergeway, ROOT } from "../mergeway.ts";
 
 const COMMANDS = [
   ["status", ["status"], ["examples/two-teams"]],
