@@ -9,7 +9,7 @@ import { statusCommand } from "./commands/status.ts";
 import { tunnelCommand } from "./commands/tunnel.ts";
 import type { Command } from "./foundation/command.ts";
 
-/** The command table, in the order of help. */
+/** The command table, in the order in which help lists it. */
 export const COMMANDS: readonly Command[] = [
   checkCommand,
   statusCommand,

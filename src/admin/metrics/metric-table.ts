@@ -1,7 +1,7 @@
 /**
- * Every metric of our own, declared once. Labels are bounded by what is configured, never by what
- * clients send: `hostname` is the pattern that served, `code` the class of the status. What
- * describes Gateway API objects is named as the community's state metrics are.
+ * The metrics of `mergeway run`. Labels are bounded by the configuration, never by what clients
+ * send: `hostname` is the pattern that served, `code` the class of the status. Metrics of Gateway
+ * API objects have the names of gateway-api-state-metrics.
  */
 export interface MetricSpec {
   readonly type: "counter" | "gauge" | "histogram";

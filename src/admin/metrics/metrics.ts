@@ -54,7 +54,7 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  /** The text that Prometheus reads, with the state as it is now. */
+  /** The exposition text for Prometheus, with the current state. */
   async text(admin: AdminState): Promise<string> {
     this.#forgetHostnames(admin.table);
     this.#showState(admin.state());
@@ -78,7 +78,7 @@ export class Metrics {
   }
 
   #showState(state: MergedState): void {
-    for (const [name, gauge] of this.#gauges) if (!KEPT.has(name)) gauge.reset();
+    for (const [name, gauge] of this.#gauges) if (!NOT_FROM_STATE.has(name)) gauge.reset();
     this.#set("mergeway_stray_routes", {}, state.strayRoutes.length);
     for (const gateway of state.gateways) {
       const { namespace, name, className, conditions, attachedListenerSets, owners } = gateway;
@@ -134,8 +134,8 @@ function known<T>(metrics: ReadonlyMap<string, T>, name: string): T {
   return metric;
 }
 
-/** Gauges that are not made anew from the state. */
-const KEPT: ReadonlySet<string> = new Set([
+/** Gauges that are not derived from the merged state. */
+const NOT_FROM_STATE: ReadonlySet<string> = new Set([
   "mergeway_build_info",
   "mergeway_source_errors",
   "mergeway_ready",

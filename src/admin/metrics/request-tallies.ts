@@ -1,28 +1,28 @@
 import type { Metric } from "prom-client";
 import { METRICS } from "./metric-table.ts";
 
-/** What a data plane tells of a finished request, as far as it is counted. */
+/** The fields of a request record that are counted. */
 export interface CountedRequest {
-  /** A pattern of the plan; absent when no listener was found. */
+  /** The hostname pattern of the plan; absent when no listener matched. */
   readonly hostname?: string;
   readonly status: number;
   readonly durationMs: number;
   readonly bytesReceived: number;
   readonly bytesSent: number;
   readonly listener?: string;
-  /** Why the data plane itself answered. */
+  /** Why the data plane answered without a backend. */
   readonly reason?: string;
 }
 
-/** For requests that no listener is for. */
-const NOBODY = "none";
-const EVERYBODY = "*";
+/** Labels of requests that no listener, or a listener without hostname, was for. */
+const NO_LISTENER = "none";
+const ANY_HOSTNAME = "*";
 
 const CODES = ["000", "1xx", "2xx", "3xx", "4xx", "5xx"];
-/** Upper bounds, in seconds; what takes longer is counted behind the last. */
+/** Upper bounds in seconds; longer requests count in the +Inf bucket. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Where a tally has what: the classes of status first. */
+/** Positions in a tally; the classes of status come first. */
 const RECEIVED: number = CODES.length;
 const SENT: number = RECEIVED + 1;
 const SECONDS: number = SENT + 1;
@@ -36,14 +36,14 @@ interface Sample {
 }
 
 /**
- * Requests by hostname: a row of plain numbers each. They are counted for every request and read
- * now and then, so the labels and names that Prometheus wants are put together when it asks.
+ * Request counters, one row of numbers for each hostname. Counting happens for every request and
+ * scraping rarely, so labels and metric names are made at the scrape.
  */
 export class RequestTallies {
   readonly #tallies: Map<string, Float64Array> = new Map();
 
   count({ hostname, status, durationMs, bytesReceived, bytesSent }: CountedRequest): void {
-    const name = hostname === undefined ? NOBODY : hostname || EVERYBODY;
+    const name = hostname === undefined ? NO_LISTENER : hostname || ANY_HOSTNAME;
     let tally = this.#tallies.get(name);
     if (tally === undefined) {
       tally = new Float64Array(TALLY_SIZE);
@@ -57,16 +57,16 @@ export class RequestTallies {
     add(tally, FIRST_BUCKET + bucketOf(seconds), 1);
   }
 
-  /** Tenants come and go: a hostname that nobody serves any more must not stay for ever. */
+  /** Drops hostnames that are no longer served, so that the table cannot grow without bound. */
   forgetAllBut(current: ReadonlySet<string>): void {
     for (const hostname of this.#tallies.keys()) {
-      if (hostname !== NOBODY && hostname !== EVERYBODY && !current.has(hostname)) {
+      if (hostname !== NO_LISTENER && hostname !== ANY_HOSTNAME && !current.has(hostname)) {
         this.#tallies.delete(hostname);
       }
     }
   }
 
-  /** In the form that a registry of prom-client takes. */
+  /** Metrics that can be registered with prom-client. */
   metrics(): readonly Metric[] {
     return [
       this.#metric("mergeway_requests_total", codeSamples),
@@ -80,7 +80,7 @@ export class RequestTallies {
     const { type, help } = METRICS[name] ?? unknown(name);
     const values = (): readonly Sample[] =>
       [...this.#tallies].flatMap(([hostname, tally]) => samplesOf(hostname, tally));
-    // The registry asks a metric for its name and for `get`, whatever else its class can do.
+    // A registry of prom-client uses only `name` and `get` of a metric.
     return {
       name,
       get: () => Promise.resolve({ name, type, help, aggregator: "sum", values: values() }),
@@ -94,7 +94,7 @@ function codeSamples(hostname: string, tally: Float64Array): readonly Sample[] {
   );
 }
 
-/** Each bucket counts everything up to its bound. */
+/** Buckets of Prometheus are cumulative. */
 function durationSamples(hostname: string, tally: Float64Array): readonly Sample[] {
   const name = "mergeway_request_duration_seconds";
   let count = 0;
@@ -119,7 +119,7 @@ function classOf(status: number): number {
   return Math.max(0, Math.min(Math.trunc(status / 100), CODES.length - 1));
 }
 
-/** Most requests are quick: the search begins with the shortest. */
+/** Linear from the shortest bucket, since most requests are quick. */
 function bucketOf(seconds: number): number {
   let bucket = 0;
   while (bucket < BUCKETS.length && seconds > (BUCKETS[bucket] as number)) bucket++;

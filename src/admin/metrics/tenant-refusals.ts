@@ -3,7 +3,7 @@ import type { ItemId } from "../../plan/plan.ts";
 
 export type TenantLimit = "connections" | "requests" | "backend";
 
-/** Of the records of requests. */
+/** The limit that a request record's `reason` stands for. */
 export const limitOfReason: ReadonlyMap<string, TenantLimit> = new Map([
   ["TenantRequestLimit", "requests"],
   ["TenantConnectionLimit", "connections"],
@@ -15,10 +15,7 @@ interface Refused {
   readonly count: number;
 }
 
-/**
- * Counted by listener, shown by owner: labels are what the plan has now, and nothing that clients
- * say.
- */
+/** Counts by listener, labels by owner. Labels come from the current plan, never from clients. */
 export class TenantRefusals {
   readonly #counts: Map<ItemId, Map<TenantLimit, number>> = new Map();
 
@@ -28,8 +25,8 @@ export class TenantRefusals {
   }
 
   /**
-   * One entry may come several times, once for each listener of the owner. What has left the plan
-   * is forgotten.
+   * An owner with several listeners has several entries. Listeners that have left the plan are
+   * dropped.
    */
   current(table: RoutingTable): readonly Refused[] {
     return [...this.#counts].flatMap(([id, counts]) => {

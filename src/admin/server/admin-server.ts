@@ -1,7 +1,6 @@
 /**
- * The admin server: health, metrics, the merged state. It only reads, holds no secrets, and is
- * meant for loopback. A page in a browser cannot reach it by a name of its own (DNS rebinding): the
- * Host must be an address or localhost.
+ * The admin server: health, metrics, the merged state. It is read-only, shows no secrets, and is
+ * meant for loopback. Against DNS rebinding, the Host must be an address or localhost.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -14,7 +13,7 @@ import { stateEndpoints } from "./state-endpoints.ts";
 
 export interface AdminOptions {
   readonly address: string;
-  /** 0 takes a free one. */
+  /** 0: any free port. */
   readonly port: number;
   readonly metrics: Metrics;
 }
@@ -107,7 +106,7 @@ async function serve(
     });
     response.end(request.method === "HEAD" ? undefined : body);
   } catch {
-    // A bug of ours is no reason to stop serving traffic.
+    // A bug in the admin server must not end the process: it serves traffic.
     if (!response.headersSent) response.writeHead(500);
     response.end();
   }
@@ -122,7 +121,7 @@ function refusal({ method, headers }: IncomingMessage): Answer | undefined {
     : problem(405, "the admin server only reads: use GET");
 }
 
-/** Rebinding needs a name that its attacker can point anywhere; an address cannot be pointed. */
+/** DNS rebinding needs a name that the attacker controls; addresses and localhost are none. */
 function isLocalName(host: string): boolean {
   const name = host.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1");
   return name === "localhost" || isIP(name) !== 0;

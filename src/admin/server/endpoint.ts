@@ -1,15 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-/**
- * One address of the admin server, declared once: the router and the reference page are made from
- * it.
- */
+/** One path of the admin server; the router and the reference page are made from it. */
 export interface Endpoint {
   readonly path: string;
   readonly summary: string;
   readonly parameters?: Readonly<Record<string, string>>;
   /** What comes back, for the reference page. */
   readonly answer: string;
+  /** Undefined: the handler has written the response itself. */
   handle(query: URLSearchParams, exchange: Exchange): Answer | undefined;
 }
 
@@ -18,7 +16,6 @@ export interface Exchange {
   readonly response: ServerResponse;
 }
 
-/** Undefined from a handler: it has answered by itself. */
 export interface Answer {
   readonly status: number;
   readonly type: "application/json" | "text/plain" | "metrics";

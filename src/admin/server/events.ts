@@ -1,6 +1,6 @@
 /**
- * Changes as server-sent events. A client that comes back names the last event it has seen and gets
- * what it missed, as far as that is kept.
+ * Changes as server-sent events. A client that reconnects with Last-Event-ID gets the events that
+ * it missed, up to the number kept here.
  */
 import type { ServerResponse } from "node:http";
 import type { StateChange } from "../../view/state-changes.ts";
@@ -9,7 +9,7 @@ import { type Endpoint, problem } from "./endpoint.ts";
 
 const KEPT_EVENTS = 1_000;
 const MAX_CLIENTS = 64;
-/** A client that reads nothing is cut off rather than remembered. */
+/** A client that lets this much pile up is disconnected. */
 const MAX_BUFFERED_BYTES = 1024 * 1024;
 const HEARTBEAT_MS = 15_000;
 

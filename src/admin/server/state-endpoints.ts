@@ -1,7 +1,4 @@
-/**
- * The merged state as JSON. Both sides of every conflict are named: this is for the Gateway's
- * owner, on loopback.
- */
+/** The merged state as JSON, for the Gateway's owner: it names both sides of every conflict. */
 import { readQuestion } from "../../view/explain/asked-request.ts";
 import { explain } from "../../view/explain/explain.ts";
 import type {
@@ -99,13 +96,13 @@ function gateways({ gateways: all }: MergedState, query: URLSearchParams): Gatew
     .filter((each) => namespace === null || each.owners.length > 0);
 }
 
-interface Placed {
+interface ListenerEntry {
   readonly gateway: string;
   readonly owner: OwnerView;
   readonly listener: ListenerView;
 }
 
-function* placed(state: MergedState, query: URLSearchParams): Generator<Placed> {
+function* listenerEntries(state: MergedState, query: URLSearchParams): Generator<ListenerEntry> {
   for (const gateway of gateways(state, query)) {
     for (const owner of gateway.owners) {
       for (const listener of owner.listeners) yield { gateway: shortName(gateway), owner, listener };
@@ -115,7 +112,7 @@ function* placed(state: MergedState, query: URLSearchParams): Generator<Placed> 
 
 function listeners(state: MergedState, query: URLSearchParams): unknown[] {
   return Array.from(
-    placed(state, query),
+    listenerEntries(state, query),
     ({ gateway, owner, listener: { key: _key, routes: _routes, ...shown } }) => ({
       gateway,
       owner: refOf(owner),
@@ -127,7 +124,7 @@ function listeners(state: MergedState, query: URLSearchParams): unknown[] {
 
 function routes(state: MergedState, query: URLSearchParams): unknown[] {
   const found = new Map<string, { readonly route: RouteView; readonly attached: unknown[] }>();
-  for (const { gateway, owner, listener } of placed(state, query)) {
+  for (const { gateway, owner, listener } of listenerEntries(state, query)) {
     for (const route of listener.routes) {
       const id = `${route.kind}/${shortName(route)}`;
       const entry = found.get(id) ?? { route, attached: [] };
@@ -159,7 +156,7 @@ function routes(state: MergedState, query: URLSearchParams): unknown[] {
 }
 
 function hostnames(state: MergedState, query: URLSearchParams): unknown[] {
-  const byName = Map.groupBy(placed(state, query), ({ gateway, listener }) => {
+  const byName = Map.groupBy(listenerEntries(state, query), ({ gateway, listener }) => {
     const transport = listener.protocol === "UDP" ? "udp" : "tcp";
     return `${gateway} ${transport} ${listener.port} ${listener.hostname}`;
   });
@@ -181,7 +178,7 @@ function hostnames(state: MergedState, query: URLSearchParams): unknown[] {
   });
 }
 
-function claimOf({ owner, listener }: Placed): unknown {
+function claimOf({ owner, listener }: ListenerEntry): unknown {
   const { section, state, reason } = listener;
   return { listener: { ...refOf(owner), section }, state, ...(reason === undefined ? {} : { reason }) };
 }

@@ -1,7 +1,4 @@
-/**
- * Which hostnames a change would gain, lose, or hand to another owner: (port, hostname) → owner,
- * before and after.
- */
+/** Compares which owner serves each (port, hostname) before and after a change. */
 import type { Key } from "../../api/key.ts";
 import type { PlanItem } from "../../plan/plan.ts";
 import type { Workspace } from "../workspace/workspace.ts";

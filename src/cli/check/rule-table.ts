@@ -1,4 +1,4 @@
-/** The rules of `mergeway check`, in the order in which they are asked. */
+/** The rules of `mergeway check`, in the order in which they run. */
 
 import {
   certificateExpired,
@@ -66,7 +66,7 @@ export const RULES: readonly Rule[] = [
   overlap,
 ];
 
-/** What is found while reading, by the id that admission and the file source give it. */
+/** Rules of reading: the ids that admission and the file source give, with their summaries. */
 export const DOCUMENT_RULES: Readonly<Record<string, string>> = {
   "file/unreadable": "A file or folder cannot be read.",
   "cluster/forbidden":
@@ -104,7 +104,7 @@ export const DOCUMENT_RULES: Readonly<Record<string, string>> = {
   "duplicate-object": "An object is there twice; the first one counts.",
 };
 
-/** What `--against` finds. */
+/** Rules of `--against`. */
 export const CHANGE_RULES: Readonly<
   Record<
     "hostname-owner-changed" | "hostname-lost" | "hostname-gained",

@@ -45,7 +45,7 @@ type PodLog = (level: "info" | "warn" | "error", message: string) => void;
 
 interface MadePlane {
   readonly plane: PodPlane;
-  /** After the plane has closed. */
+  /** Called after the plane has closed. */
   readonly close: () => Promise<void>;
 }
 

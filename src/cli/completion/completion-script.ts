@@ -1,4 +1,4 @@
-/** Completion scripts, made from the command table: no program runs while a person presses Tab. */
+/** Completion scripts, made from the command table; pressing Tab starts no process. */
 import type { Command, Flag } from "../foundation/command.ts";
 
 export type Shell = "bash" | "zsh" | "fish";

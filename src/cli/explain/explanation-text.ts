@@ -27,10 +27,7 @@ export function explanationText(url: string, explanation: FullExplanation, termi
   ]);
 }
 
-/**
- * Whoever has another hostname altogether was never near; on a shared Gateway there are thousands
- * of them.
- */
+/** Candidates of another hostname or port come last: a shared Gateway has thousands of them. */
 function byRelevance(eliminated: readonly EliminatedCandidate[]): EliminatedCandidate[] {
   const isFar = ({ rule }: EliminatedCandidate): number => (rule === "hostname" || rule === "port" ? 1 : 0);
   return eliminated.toSorted((a, b) => isFar(a) - isFar(b));

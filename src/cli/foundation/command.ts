@@ -1,7 +1,4 @@
-/**
- * One command, declared once: parsing, help, completion and the reference page are all made from
- * this.
- */
+/** A command, declared once: parsing, help, completion and the reference page are made from it. */
 import type { Terminal } from "./terminal.ts";
 
 interface FlagBase {
@@ -16,10 +13,10 @@ export interface SwitchFlag extends FlagBase {
 
 export interface TextFlag extends FlagBase {
   readonly type: "text";
-  /** What stands for the value in help: FILE, HOST. */
+  /** Placeholder of the value in help: FILE, HOST. */
   readonly value: string;
   readonly default?: string;
-  /** Taken when the flag stands without a value. */
+  /** The value when the flag is given without one. */
   readonly bare?: string;
 }
 
@@ -51,7 +48,7 @@ export interface Argument {
   readonly help: string;
   /** `one` exactly one, `some` one or more, `any` none or more. */
   readonly count: "one" | "some" | "any";
-  /** Completed as words rather than as files. */
+  /** Completion offers these words instead of file names. */
   readonly values?: readonly string[];
 }
 
@@ -80,7 +77,7 @@ export interface CommandSpec<F extends Flags> {
   readonly name: string;
   /** One line, no full stop. */
   readonly summary: string;
-  /** What a reader of the reference page should know beyond the flags. */
+  /** What help and the reference page say beyond the flags. */
   readonly about: string;
   readonly arguments: readonly Argument[];
   readonly flags: F;
@@ -95,29 +92,29 @@ export interface CommandSpec<F extends Flags> {
 
 export type Command = CommandSpec<Flags>;
 
-/** Keeps the types of the flags inside the declaration; outside, all commands look alike. */
+/** Checks the types of the flags inside the declaration; outside, all commands have one type. */
 export function defineCommand<const F extends Flags>(spec: CommandSpec<F>): Command {
   return spec as unknown as Command;
 }
 
-/** 0: all well. 1: it ran and has something to say. 2: it could not run. */
+/** 0: success. 1: the command ran and found something. 2: it could not run. */
 export type ExitCode = 0 | 1 | 2;
 
-/** What the world gives a command. */
+/** The process around a command: streams, environment, signals, clock. */
 export interface Host {
   readonly out: Terminal;
   readonly err: Terminal;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly version: string;
   /**
-   * Aborted by the first SIGINT or SIGTERM; a second one ends the process at once. A command that
-   * never asks for it is ended by the first.
+   * Aborted by the first SIGINT or SIGTERM; a second one ends the process at once. The handlers are
+   * installed when this is first read: without that, the first signal ends the process.
    */
   readonly signal: AbortSignal;
   now(): Date;
 }
 
-/** Why a command could not run: what, where, and how to mend it. Ends the program with 2. */
+/** The command cannot run; the message says why, `remedy` what to do. The exit code is 2. */
 export class CannotRun extends Error {
   readonly remedy: string | undefined;
 

@@ -4,14 +4,14 @@ import { inspect } from "node:util";
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 
 /**
- * Where text goes. Colours are asked for by meaning and left out where nobody would see them.
- * Names, messages and values in the text may be anybody's: control characters in them are shown as
- * escapes, here and nowhere else.
+ * Standard output or standard error. Styles are left out where colours are not wanted. Names,
+ * messages and values in the text are not trusted: control characters are escaped here, and nowhere
+ * else.
  */
 export interface Terminal {
-  /** A document: its line feeds and tabs stay. */
+  /** Writes a document: its line feeds and tabs stay. */
   write(text: string): void;
-  /** Exactly one line, whatever is in it. */
+  /** Writes exactly one line, whatever the text contains. */
   line(text?: string): void;
   style(style: Style, text: string): string;
 }
@@ -32,20 +32,17 @@ export function terminalOn(write: (text: string) => void, settings: TerminalSett
   };
 }
 
-/** Lines that are joined to a document; none of them can begin another. */
+/** Joins lines to a document; a line feed inside a line is escaped. */
 export function linesOf(lines: readonly string[]): string {
   return lines.map((line) => `${printable(line)}\n`).join("");
 }
 
-/**
- * Text on one line, without anything that acts on a terminal: controls, and marks that change the
- * direction of reading.
- */
+/** Escapes what acts on a terminal: control characters and marks of bidirectional text. */
 export function printable(text: string): string {
   return text.replace(acting, escaped);
 }
 
-/** How many characters are shown of a line. */
+/** Characters of a line as shown: styles count nothing, escapes count in full. */
 export function shownWidth(text: string): number {
   return [...printable(text.replace(marks, ""))].length;
 }
@@ -53,7 +50,7 @@ export function shownWidth(text: string): number {
 const acting = /[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
 const actingInDocument = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
 
-/** As JSON writes them, so that a JSON document stays one. */
+/** Escapes as JSON does, so that a JSON document stays valid. */
 function escaped(character: string): string {
   if (character === "\n") return "\\n";
   if (character === "\t") return "\\t";
@@ -61,24 +58,21 @@ function escaped(character: string): string {
 }
 
 /**
- * A style is marked with a word that nobody else can know, and becomes an escape sequence when it
- * is written: a sequence that is in somebody's text is never taken for one of these.
+ * A style is first a mark with a random nonce, and becomes an escape sequence only when it is
+ * written: text that is not trusted cannot contain a valid mark.
  */
-const word = randomBytes(12).toString("hex");
-const marks = new RegExp(`<${word}:([a-z]+):([01])>`, "g");
+const nonce = randomBytes(12).toString("hex");
+const marks = new RegExp(`<${nonce}:([a-z]+):([01])>`, "g");
 
 function mark(style: Style, at: 0 | 1): string {
-  return `<${word}:${style}:${at}>`;
+  return `<${nonce}:${style}:${at}>`;
 }
 
 function sequenceOf(_mark: string, style: string, at: string): string {
   return `\x1b[${inspect.colors[style]?.[Number(at)] ?? 0}m`;
 }
 
-/**
- * no-color.org: NO_COLOR with any value but the empty one wins; FORCE_COLOR asks for colours where
- * there is no terminal.
- */
+/** NO_COLOR as on no-color.org; FORCE_COLOR gives colours without a terminal. */
 export function wantsColours({ isTty, env }: TerminalSettings): boolean {
   if (env["NO_COLOR"]) return false;
   const forced = env["FORCE_COLOR"];

@@ -1,6 +1,6 @@
 import { printable, shownWidth } from "./terminal.ts";
 
-/** Cells in columns of equal width, two blanks between them, nothing after the last. */
+/** Pads cells to columns, with two blanks between them and no trailing blanks. */
 export function columns(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {

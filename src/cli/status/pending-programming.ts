@@ -1,7 +1,7 @@
 /**
- * What a cluster says of how its Gateways are programmed, where that is not what goes without
- * saying. It cannot be computed from manifests: only the controller hears of the data plane, and it
- * tells in the status.
+ * The `Programmed` condition of a live Gateway that is not fully programmed: it failed, or replicas
+ * lag. It cannot be computed from manifests: only the controller knows the data plane, and writes
+ * what it knows into the status.
  */
 import type { Condition } from "../../api/metadata.ts";
 import { PROGRAMMED } from "../../engine/verdicts/owner-verdicts.ts";
@@ -22,13 +22,13 @@ export function pendingProgramming({ isLive, resources }: Pick<Workspace, "isLiv
     const { conditions = [] } = ((resource as { readonly status?: unknown } | undefined)?.status ?? {}) as {
       readonly conditions?: readonly Condition[];
     };
-    const held = conditions.find(({ type }) => type === "Programmed");
+    const live = conditions.find(({ type }) => type === "Programmed");
     const computed = gateway.conditions.find(({ type }) => type === "Programmed");
-    // What is computed here is shown anyway, where it belongs.
-    if (held === undefined || [PROGRAMMED, computed].some((each) => each?.message === held.message))
+    // A computed condition is shown elsewhere in the output.
+    if (live === undefined || [PROGRAMMED, computed].some((each) => each?.message === live.message))
       return undefined;
-    const isProgrammed = held.status === "True";
-    return { isProgrammed, text: isProgrammed ? held.message : `${held.reason}: ${held.message}` };
+    const isProgrammed = live.status === "True";
+    return { isProgrammed, text: isProgrammed ? live.message : `${live.reason}: ${live.message}` };
   };
 }
 

@@ -45,11 +45,11 @@ export async function runRender(options: RenderOptions, { out, err }: Host): Pro
   return incomplete ? 1 : 0;
 }
 
-function chosenGateway(served: readonly string[], asked: string | undefined): string {
+function chosenGateway(served: readonly string[], wanted: string | undefined): string {
   const list = served.length === 0 ? "there is none" : `there are ${[...served].sort().join(", ")}`;
-  if (asked !== undefined) {
-    if (served.includes(asked)) return asked;
-    throw new CannotRun(`tunnel: there is no Gateway ${asked} that is served`, `Of these, ${list}.`);
+  if (wanted !== undefined) {
+    if (served.includes(wanted)) return wanted;
+    throw new CannotRun(`tunnel: there is no Gateway ${wanted} that is served`, `Of these, ${list}.`);
   }
   const [only, ...others] = served;
   if (only !== undefined && others.length === 0) return only;

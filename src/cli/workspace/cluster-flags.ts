@@ -1,4 +1,4 @@
-/** The flags of every command that reads manifests or, without any, a cluster. */
+/** The flags of commands that read manifests or, without any, a cluster. */
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -17,17 +17,17 @@ export const CLUSTER_FLAGS = {
 
 export type ClusterFlags = FlagValues<typeof CLUSTER_FLAGS>;
 
-/** What a command is asked about: manifests, or a cluster. */
-export type Asked =
+/** What a command reads: manifests, or a cluster. */
+export type Target =
   | { readonly paths: readonly string[] }
   | { readonly cluster: ClusterFlags; readonly paths?: never };
 
 /** A command without manifests reads the cluster that `kubectl` would talk to. */
-export function whatIsAsked(
+export function chooseTarget(
   paths: readonly string[],
   { kubeconfig, context, namespace }: ClusterFlags,
   { env }: Pick<Host, "env">,
-): Asked {
+): Target {
   const given = Object.entries({ kubeconfig, context, namespace: namespace[0] }).find(
     ([, value]) => value !== undefined,
   );

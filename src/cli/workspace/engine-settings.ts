@@ -5,7 +5,7 @@ import {
   type EngineSettings,
 } from "../../engine/foundation/settings.ts";
 
-/** The engine of the standalone mode: a folder of YAML needs no GatewayClass. */
+/** Engine settings outside of a cluster: a folder of YAML needs no GatewayClass. */
 export function standaloneSettings(
   own: Pick<EngineSettings, "features" | "assumeProgrammed" | "refusedEndpoint">,
 ): EngineSettings {

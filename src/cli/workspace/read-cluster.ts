@@ -1,4 +1,4 @@
-/** Everything that Mergeway reads of a cluster, once, with the rights of whoever asks. */
+/** Reads everything of a cluster that Mergeway needs, once, with the caller's rights. */
 import type { Key } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
 import { DEFAULT_CONTROLLER } from "../../engine/foundation/settings.ts";
@@ -12,9 +12,9 @@ import type { ClusterFlags } from "./cluster-flags.ts";
 export interface ClusterContent {
   readonly server: string;
   readonly resources: ReadonlyMap<Key, Resource>;
-  /** What could not be read, and which right is missing. */
+  /** One for each kind or object that could not be read. */
   readonly warnings: readonly DocumentError[];
-  /** Without them nobody can tell whose a Gateway is. */
+  /** False: it is not known which Gateways are of this controller. */
   readonly mayReadClasses: boolean;
 }
 
@@ -24,12 +24,12 @@ const READ_MS = 120_000;
 export async function readCluster(flags: ClusterFlags, signal: AbortSignal): Promise<ClusterContent> {
   const client = await connect(flags);
   await reach(client, signal);
-  const complaints = new Map<string, DocumentError>();
-  let trouble: string | undefined;
+  const warnings = new Map<string, DocumentError>();
+  let lastFailure: string | undefined;
   const note = (message: string): void => {
-    const complaint = asComplaint(message, client.server);
-    if (complaint === undefined) trouble = message;
-    else complaints.set(complaint.message, complaint);
+    const warning = asWarning(message, client.server);
+    if (warning === undefined) lastFailure = message;
+    else warnings.set(warning.message, warning);
   };
   const source = new KubernetesSource({
     client,
@@ -45,13 +45,12 @@ export async function readCluster(flags: ClusterFlags, signal: AbortSignal): Pro
   const resources = await firstBatch(source, signal);
   if (resources === undefined) {
     throw new CannotRun(
-      `the cluster at ${client.server.host} could not be read in time${trouble === undefined ? "" : `: ${trouble}`}`,
+      `the cluster at ${client.server.host} could not be read in time${lastFailure === undefined ? "" : `: ${lastFailure}`}`,
       "Try again when its API server is less busy, or read fewer namespaces with --namespace.",
     );
   }
-  const warnings = [...complaints.values()];
-  const mayReadClasses = !warnings.some(({ message }) => message.startsWith("gatewayclasses."));
-  return { server: client.server.host, resources, warnings, mayReadClasses };
+  const mayReadClasses = !warnings.values().some(({ message }) => message.startsWith("gatewayclasses."));
+  return { server: client.server.host, resources, warnings: [...warnings.values()], mayReadClasses };
 }
 
 async function connect({ kubeconfig, context }: ClusterFlags): Promise<KubernetesClient> {
@@ -69,7 +68,7 @@ async function connect({ kubeconfig, context }: ClusterFlags): Promise<Kubernete
   }
 }
 
-/** Asked once before anything else: a source goes on trying for ever, a person wants to know. */
+/** Fails fast when the API server does not answer: a source would retry for ever. */
 async function reach(client: KubernetesClient, signal: AbortSignal): Promise<void> {
   try {
     await client.request({ path: "/version", timeoutMs: REACH_MS, signal });
@@ -83,7 +82,7 @@ async function reach(client: KubernetesClient, signal: AbortSignal): Promise<voi
         error,
       );
     }
-    // Whoever may not ask for the version may still read what matters.
+    // The right to read /version is not needed for the rest.
     if (status === 403) return;
     throw new CannotRun(
       `the API server at ${client.server.host} cannot be reached: ${message}`,
@@ -93,40 +92,37 @@ async function reach(client: KubernetesClient, signal: AbortSignal): Promise<voi
   }
 }
 
-/** Undefined when it does not come in time. */
+/** Undefined when the first batch does not come in time. */
 async function firstBatch(
   source: KubernetesSource,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<Key, Resource> | undefined> {
-  const enough = new AbortController();
-  const late = setTimeout(() => enough.abort(), READ_MS);
+  const done = new AbortController();
+  const timeout = setTimeout(() => done.abort(), READ_MS);
   let read: Map<Key, Resource> | undefined;
   const take = (changes: readonly { readonly key: Key; readonly resource: Resource | undefined }[]): void => {
     if (read !== undefined) return;
     read = new Map();
     for (const { key, resource } of changes) if (resource !== undefined) read.set(key, resource);
-    enough.abort();
+    done.abort();
   };
   try {
-    await source.run(take, AbortSignal.any([signal, enough.signal]));
+    await source.run(take, AbortSignal.any([signal, done.signal]));
   } finally {
-    clearTimeout(late);
+    clearTimeout(timeout);
   }
   if (signal.aborted) throw new CannotRun("stopped");
   return read;
 }
 
 /**
- * What the API server says of a missing right: `x.group is forbidden: User "u" cannot list resource
- * "x" in API group "group" …`.
+ * The API server's message about a missing right: `x.group is forbidden: User "u" cannot list
+ * resource "x" in API group "group" …`.
  */
 const FORBIDDEN = /403 (\S+) is forbidden: (User .*)$/s;
 
-/**
- * Undefined for trouble that passes: a source tries again, and its first batch waits until that has
- * worked.
- */
-function asComplaint(text: string, server: URL): DocumentError | undefined {
+/** Undefined for a failure that the source retries: its first batch waits until that succeeds. */
+function asWarning(text: string, server: URL): DocumentError | undefined {
   const place = { file: server.host, line: 1, column: 1 };
   const [, resource, right] = FORBIDDEN.exec(text) ?? [];
   if (resource !== undefined) {

@@ -1,7 +1,4 @@
-/**
- * A folder of YAML or a cluster, computed once without serving: what the three questions are asked
- * of.
- */
+/** Manifests or a cluster, read and computed once: the input of check, status and explain. */
 import type { Key } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
 import { embeddedFeatures } from "../../dataplanes/embedded/features.ts";
@@ -14,11 +11,11 @@ import type { DocumentError } from "../../sources/files/yaml/document-error.ts";
 import type { LocatedResource } from "../../sources/files/yaml/read-text.ts";
 import { CannotRun } from "../foundation/command.ts";
 import type { Terminal } from "../foundation/terminal.ts";
-import type { Asked, ClusterFlags } from "./cluster-flags.ts";
+import type { ClusterFlags, Target } from "./cluster-flags.ts";
 import { standaloneSettings } from "./engine-settings.ts";
 
 export interface Workspace {
-  /** The objects come from a cluster: they have no place in a file, and a status of their own. */
+  /** The objects come from a cluster: they have no place in a file, and a live status. */
   readonly isLive: boolean;
   readonly files: readonly string[];
   readonly located: ReadonlyMap<Key, LocatedResource>;
@@ -29,13 +26,13 @@ export interface Workspace {
   readonly table: RoutingTable;
 }
 
-export async function openAsked(asked: Asked, signal: AbortSignal): Promise<Workspace> {
-  return asked.paths === undefined
-    ? await openCluster(asked.cluster, signal)
-    : await openWorkspace(asked.paths);
+export async function openWorkspace(target: Target, signal: AbortSignal): Promise<Workspace> {
+  return target.paths === undefined
+    ? await openCluster(target.cluster, signal)
+    : await openManifests(target.paths);
 }
 
-export async function openWorkspace(paths: readonly string[]): Promise<Workspace> {
+export async function openManifests(paths: readonly string[]): Promise<Workspace> {
   const { files, resources: located, errors, warnings } = await loadPaths(paths);
   const missing = errors.find(({ rule, file }) => rule === "file/unreadable" && paths.includes(file));
   if (missing !== undefined) throw new CannotRun(`${missing.file}: ${missing.message}`, missing.remedy);
@@ -77,10 +74,8 @@ function compute(
   return { resources, engine, table };
 }
 
-/**
- * For commands whose own output is something else: what could not be read goes to the error stream.
- */
-export function tellErrors({ isLive, errors, warnings }: Workspace, err: Terminal): void {
+/** Prints on standard error what could not be read. */
+export function printReadErrors({ isLive, errors, warnings }: Workspace, err: Terminal): void {
   for (const { file, message, remedy } of isLive ? warnings : []) {
     err.line(`${err.style("yellow", "warning:")} ${file}: ${message}. ${remedy}`);
   }

@@ -9,14 +9,11 @@ export interface LoadOptions extends AdmissionOptions {
 }
 
 export interface Loaded extends Collection {
-  /** The files that were read, in sorted order. */
+  /** The files that were read: standard input first, then sorted. */
   readonly files: readonly string[];
 }
 
-/**
- * Reads files, folders and `-` (standard input) once. A file that cannot be read is an error for
- * that file alone.
- */
+/** Reads files, folders and `-` (standard input) once. An unreadable file affects no other file. */
 export async function loadPaths(paths: readonly string[], options: LoadOptions = {}): Promise<Loaded> {
   const { files, errors } = await listFiles(paths);
   const contents: FileContent[] = [];

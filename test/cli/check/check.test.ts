@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { check } from "../../../src/cli/check/check.ts";
 import { RULES } from "../../../src/cli/check/rule-table.ts";
-import { openWorkspace } from "../../../src/cli/workspace/workspace.ts";
+import { openManifests } from "../../../src/cli/workspace/workspace.ts";
 import { folder, mergeway, ROOT } from "../mergeway.ts";
 import { CASES, CLASS, GATEWAY, NOW, set } from "./check-cases.ts";
 
 const EXAMPLE = "examples/two-teams";
 
 async function findingsOf(files: Readonly<Record<string, string>>): Promise<ReturnType<typeof check>> {
-  const workspace = await openWorkspace([folder(files)]);
+  const workspace = await openManifests([folder(files)]);
   return check(workspace, { now: NOW, expiryDays: 30 });
 }
 

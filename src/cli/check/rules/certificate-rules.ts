@@ -1,4 +1,4 @@
-/** Certificates: their time, and the names that they are for. */
+/** Rules about certificates: validity, expiry, and the names that they cover. */
 import { coversPattern, isWildcard } from "../../../plan/hostname.ts";
 import type { CertificateView } from "../../../view/merged-state.ts";
 import type { CheckInput, Problem, Rule } from "./finding.ts";
@@ -64,9 +64,9 @@ export const certificateName: Rule = {
 };
 
 /**
- * A browser reuses an HTTP/2 connection for every name of its certificate: a certificate that also
- * covers another tenant's hostname sends that tenant's requests over this connection, where they
- * get 421.
+ * A browser reuses an HTTP/2 connection for every name of the certificate (RFC 9113, 9.1.1). If the
+ * certificate also covers another tenant's hostname, that tenant's requests come on this connection
+ * and get 421.
  */
 export const certificateOverlap: Rule = {
   id: "certificate-covers-other-tenant",
@@ -111,7 +111,7 @@ function* certificates(state: CheckInput["state"]): Generator<UsedCertificate> {
   }
 }
 
-/** A certificate's wildcard stands for exactly one label, a listener's for any number. */
+/** A wildcard of a certificate matches exactly one label, a wildcard of a listener any number. */
 function isFor(name: string, hostname: string): boolean {
   if (name === hostname) return true;
   if (!isWildcard(name) || isWildcard(hostname)) return false;

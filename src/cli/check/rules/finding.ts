@@ -8,7 +8,7 @@ import type { Workspace } from "../../workspace/workspace.ts";
 export const SEVERITIES: readonly Severity[] = ["error", "warning", "info"];
 export type Severity = "error" | "warning" | "info";
 
-/** What `check` has found at one place. */
+/** A problem with its severity and its place in a file: what `check` prints. */
 export interface Finding {
   readonly rule: string;
   readonly severity: Severity;
@@ -17,15 +17,13 @@ export interface Finding {
   readonly column: number;
   /** Field path such as `spec.listeners[0].hostname`. */
   readonly path?: string;
-  /** The object whose author can mend it: `ListenerSet team-a/web`. */
+  /** The object whose author can fix it: `ListenerSet team-a/web`. */
   readonly owner?: string;
   readonly message: string;
   readonly remedy: string;
 }
 
-/**
- * One thing that may be wrong. Rules know nothing of files: they name an object and a field of it.
- */
+/** One check. A rule knows no files: it names an object and a field of it. */
 export interface Rule {
   readonly id: string;
   readonly severity: Severity;
@@ -44,9 +42,9 @@ export interface Problem {
 export interface CheckInput {
   readonly workspace: Workspace;
   readonly state: MergedState;
-  /** What listeners, hosts and rules of each port do to each other. */
+  /** How listeners, hosts and rules of each port overlap. */
   readonly overlaps: readonly { readonly port: number; readonly report: OverlapReport }[];
   readonly now: Date;
-  /** Certificates that end within this many days are reported. */
+  /** Certificates that expire within this many days are reported. */
   readonly expiryDays: number;
 }

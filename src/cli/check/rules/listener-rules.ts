@@ -1,4 +1,4 @@
-/** Listeners: who holds what, and what does not resolve. */
+/** Rules about listeners: conflicts, refusals, references, listeners without routes. */
 import { describeListener } from "../../../view/merged-state.ts";
 import type { Rule } from "./finding.ts";
 import { attachedListeners, lacksCertificate, lacksGrant } from "./places.ts";
@@ -95,8 +95,8 @@ function nothingFor(protocol: string): string {
 }
 
 /**
- * Before `listeners` became optional, Gateways that only carry sets had one that serves nothing. It
- * still takes a port, or every hostname of one.
+ * Before `listeners` became optional, a Gateway that only carried sets needed a placeholder
+ * listener. It still takes a hostname of its port, or all of them.
  */
 export const placeholderListener: Rule = {
   id: "placeholder-listener",

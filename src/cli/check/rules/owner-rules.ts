@@ -1,4 +1,4 @@
-/** Gateways, sets and their classes. */
+/** Rules about Gateways, ListenerSets and their classes. */
 import { keyFor } from "../../../api/key.ts";
 import type { Kind } from "../../../api/resource.ts";
 import { DEFAULT_CONTROLLER } from "../../../engine/foundation/settings.ts";

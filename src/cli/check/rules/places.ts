@@ -20,7 +20,8 @@ export interface OwnedListener {
 }
 
 /**
- * Listeners of owners that their Gateway has taken; of others, the owner itself is what is wrong.
+ * Listeners of attached owners. Of an owner that is not attached, the owner itself is reported
+ * instead.
  */
 export function* attachedListeners(state: MergedState): Generator<OwnedListener> {
   for (const owner of ownersOf(state)) {
@@ -31,18 +32,18 @@ export function* attachedListeners(state: MergedState): Generator<OwnedListener>
   }
 }
 
-/** What a missing ReferenceGrant does to a listener is told by a rule of its own. */
+/** The rule `missing-grant` reports these listeners; other rules skip them. */
 export function lacksGrant({ state, message, unresolved }: ListenerView): boolean {
   if (unresolved?.reason === "RefNotPermitted") return true;
   return state === "refused" && (message?.startsWith("no ReferenceGrant") ?? false);
 }
 
-/** So is what is wrong with its certificates. */
+/** The rule `certificate-invalid` reports these listeners; other rules skip them. */
 export function lacksCertificate({ certificates }: ListenerView): boolean {
   return certificates.some(({ problem }) => problem !== undefined);
 }
 
-/** The place of a route's rule, or of one of its matches. */
+/** The field of a route's rule, or of one of its matches where matches are written. */
 export function rulePath(rule: number, match: number, resource: Resource | undefined): FieldPath {
   const rules =
     resource !== undefined && "spec" in resource ? (resource.spec as { rules?: unknown[] }).rules : undefined;

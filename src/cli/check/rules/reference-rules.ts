@@ -1,4 +1,4 @@
-/** Grants that are missing, for listeners and routes alike. */
+/** Rules about references: missing grants, backends and policies. */
 import type { Problem, Rule } from "./finding.ts";
 import { attachedListeners, keyOfRef, lacksGrant } from "./places.ts";
 
@@ -55,7 +55,7 @@ export const routeReference: Rule = {
   },
 };
 
-/** Clusters fill EndpointSlices themselves: where none are given, nothing can be said. */
+/** Manifests often have no EndpointSlices, since a cluster makes them: then this says nothing. */
 export const noEndpoints: Rule = {
   id: "no-endpoints",
   severity: "info",
@@ -63,13 +63,13 @@ export const noEndpoints: Rule = {
     "A Service that a route uses has no ready endpoint (only where EndpointSlices are among the manifests).",
   *find({ state, workspace: { resources } }) {
     if (!resources.values().some(({ kind }) => kind === "EndpointSlice")) return;
-    const told = new Set<string>();
+    const reported = new Set<string>();
     for (const { listener } of attachedListeners(state)) {
       for (const route of listener.routes) {
         for (const backend of route.backends) {
           const id = `${keyOfRef(route)}|${backend.namespace}/${backend.name}:${backend.port}`;
-          if (backend.endpoints !== 0 || told.has(id)) continue;
-          told.add(id);
+          if (backend.endpoints !== 0 || reported.has(id)) continue;
+          reported.add(id);
           const problem: Problem = {
             at: keyOfRef(route),
             path: ["spec", "rules"],

@@ -1,4 +1,4 @@
-/** Routes: whether somebody takes them, and whether anything reaches their rules. */
+/** Rules about routes: whether a parent accepts them, and whether requests reach their rules. */
 import { type Key, keyFor } from "../../../api/key.ts";
 import type { ParentReference } from "../../../api/references.ts";
 import { GROUP_OF_KIND, type Kind, type Resource } from "../../../api/resource.ts";
@@ -25,10 +25,10 @@ export const routeWithoutParent: Rule = {
       const verdict = engine.verdict(key);
       const judged = verdict?.type === "route" ? verdict.parents.map(({ parentRef }) => parentRef) : [];
       for (const [index, reference] of references.entries()) {
-        // Services are parents in a mesh, and none of ours.
+        // A Service as parent is for a service mesh (GAMMA), not for a Gateway.
         if (reference.kind === "Service" || judged.includes(reference)) continue;
         const namespace = reference.namespace ?? resource.metadata.namespace ?? "";
-        if (isElsewhere(reference, namespace, resources)) continue;
+        if (exists(reference, namespace, resources)) continue;
         yield {
           at: key,
           path: ["spec", "parentRefs", index],
@@ -40,8 +40,8 @@ export const routeWithoutParent: Rule = {
   },
 };
 
-/** It is here, and another controller's or refused: other rules tell. */
-function isElsewhere(
+/** The parent exists, but is refused or of another controller: other rules report that. */
+function exists(
   { group, kind, name }: ParentReference,
   namespace: string,
   resources: ReadonlyMap<Key, Resource>,
@@ -174,7 +174,7 @@ export const unreachableHostname: Rule = {
   },
 };
 
-/** Two tenants: what the Gateway's own listeners give or take is the platform team's doing. */
+/** Between two tenants only: the Gateway's own listeners are the platform team's decision. */
 export const wildcardCarved: Rule = {
   id: "name-out-of-wildcard",
   severity: "warning",
@@ -189,7 +189,7 @@ function* namesTaken(
   for (const { port, report } of overlaps) {
     for (const each of report.listeners) {
       const { listener: wide, by } = each;
-      // Whoever takes every name means: every name that nobody else brings.
+      // A listener without hostname means every name that no other listener has.
       if (wide.hostname === "" || wide.owner.namespace === by.owner.namespace || !concerns(each)) continue;
       const { kind, namespace, name } = wide.owner;
       yield {

@@ -1,5 +1,5 @@
-/** Turns bursts of events into single wake-ups: one, when it has been quiet for a while. */
-export class Waker {
+/** Turns a burst of events into one wake-up, after the burst has ended. */
+export class Debouncer {
   readonly #debounceMs: number;
   readonly #signal: AbortSignal;
   #pending = false;
@@ -10,16 +10,15 @@ export class Waker {
     this.#signal = signal;
   }
 
-  wake(): void {
+  notify(): void {
     this.#pending = true;
     this.#onEvent?.();
   }
 
-  /** Until events came and ceased, the time is over, or the signal is aborted. */
+  /** Resolves after a burst of events, after `atMostMs`, or when the signal is aborted. */
   wait(atMostMs: number): Promise<void> {
     return new Promise((resolve) => {
-      // Without an end to the quiet that is waited for, steady writing would keep changes back for
-      // ever.
+      // Bounded: otherwise a file that is written all the time would delay changes for ever.
       const latest = this.#debounceMs * 10;
       let quiet: NodeJS.Timeout | undefined;
       let limit: NodeJS.Timeout | undefined;
