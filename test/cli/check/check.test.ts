@@ -1,72 +1,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { check } from "../../../src/cli/check/check.ts";
-import { RULES } from "../../../src/cli/check/rule-table.ts";
-import { openManifests } from "../../../src/cli/workspace/workspace.ts";
 import { folder, mergeway, ROOT } from "../mergeway.ts";
-import { CASES, CLASS, GATEWAY, NOW, set } from "./check-cases.ts";
+import { CLASS, GATEWAY } from "./rules/case-manifests.ts";
 
 const EXAMPLE = "examples/two-teams";
 
-async function findingsOf(files: Readonly<Record<string, string>>): Promise<ReturnType<typeof check>> {
-  const workspace = await openManifests([folder(files)]);
-  return check(workspace, { now: NOW, expiryDays: 30 });
-}
-
-describe("rules", () => {
-  test("the manifest that all cases build on is clean", async () => {
-    expect(await findingsOf({ "all.yaml": GATEWAY + set("team-a", { hostname: "a.example.com" }) })).toEqual(
-      [],
-    );
-  });
-
-  test.each(CASES)("$rule", async ({ rule, text, owner, message, at, beside = [] }) => {
-    const findings = await findingsOf({ "all.yaml": text });
-    const found = findings.find((finding) => finding.rule === rule);
-    expect(found, JSON.stringify(findings, null, 1)).toMatchObject({
-      owner,
-      message: expect.stringMatching(message),
-    });
-    const line = text.split("\n")[(found?.line ?? 0) - 1] ?? "";
-    expect(line.slice((found?.column ?? 0) - 1)).toContain(at);
-    expect(found?.remedy).toMatch(/^[A-Z].*\.$/);
-    expect(found?.severity).toBe(RULES.find(({ id }) => id === rule)?.severity);
-    expect(findings.filter((finding) => finding.rule !== rule && !beside.includes(finding.rule))).toEqual([]);
-  });
-
-  test("every rule has a case", () => {
-    expect(CASES.map(({ rule }) => rule).sort()).toEqual(RULES.map(({ id }) => id).sort());
-  });
-
-  test("a parent of the wrong kind is not here, and the remedy says which one is", async () => {
-    const text =
-      GATEWAY +
-      set("team-a", { hostname: "a.example.com" }).replace(
-        "{kind: ListenerSet, name: web}",
-        "{kind: XListenerSet, name: web}",
-      );
-    const findings = await findingsOf({ "all.yaml": text });
-    expect(findings.find(({ rule }) => rule === "route-without-parent")).toMatchObject({
-      message: "its parent is not here: gateway.networking.k8s.io/XListenerSet team-a/web",
-      remedy: "There is ListenerSet team-a/web: write group gateway.networking.k8s.io and kind ListenerSet.",
-    });
-  });
-
-  test("reading errors and duplicates are findings like any other", async () => {
-    const bad = GATEWAY.replace("port: 80", "port: 0");
-    const findings = await findingsOf({ "a.yaml": GATEWAY, "b.yaml": bad, "c.yaml": CLASS });
-    expect(findings.map(({ rule, severity, line }) => ({ rule, severity, line }))).toEqual([
-      { rule: "duplicate-object", severity: "error", line: 2 },
-      { rule: "schema/minimum", severity: "error", line: 13 },
-      { rule: "duplicate-object", severity: "error", line: 15 },
-      { rule: "duplicate-object", severity: "error", line: 2 },
-    ]);
-  });
-});
-
 describe("mergeway check", () => {
-  test("prints place, severity, message, rule, owner and remedy, and ends with 1", async () => {
+  test("prints place, severity, message, rule, owner and remedy, and exits with 1", async () => {
     const { code, stdout } = await mergeway(["check", EXAMPLE]);
     expect(code).toBe(1);
     expect(stdout).toMatch(
@@ -75,14 +16,14 @@ describe("mergeway check", () => {
     expect(stdout).toMatch(/\n8 files: 2 errors\n$/);
   });
 
-  test("ends with 0 when nothing is of the severity asked for", async () => {
+  test("exits with 0 when no finding has the severity of --fail-on", async () => {
     expect((await mergeway(["check", EXAMPLE, "--fail-on", "never"])).code).toBe(0);
     const path = folder({ "all.yaml": GATEWAY.replace(CLASS, "") });
     expect((await mergeway(["check", path])).code).toBe(0);
     expect((await mergeway(["check", path, "--fail-on", "info"])).code).toBe(1);
   });
 
-  test("JSON holds what the text shows", async () => {
+  test("prints the same findings as JSON", async () => {
     const { stdout } = await mergeway(["check", EXAMPLE, "--format", "json"]);
     const { findings } = JSON.parse(stdout) as { findings: Record<string, unknown>[] };
     expect(findings).toHaveLength(2);
@@ -95,7 +36,7 @@ describe("mergeway check", () => {
     });
   });
 
-  test("SARIF names tool, rules and places", async () => {
+  test("prints SARIF with tool, rules and places", async () => {
     const { stdout } = await mergeway(["check", EXAMPLE, "--format", "sarif"]);
     const { version, runs } = JSON.parse(stdout) as {
       version: string;
@@ -120,13 +61,13 @@ describe("mergeway check", () => {
     });
   });
 
-  test("annotations for GitHub escape what would end them", async () => {
+  test("escapes delimiters in annotations for GitHub", async () => {
     const path = folder({ "a,b.yaml": "x: 1\n%y: [\n" });
     const { stdout } = await mergeway(["check", ".", "--format", "github"], { cwd: path });
     expect(stdout).toMatch(/^::error file=a%2Cb\.yaml,line=\d+,col=\d+,title=yaml\/[a-z-]+::[^\n]+\n/);
   });
 
-  test("--against lists hostnames gained, lost and handed over", async () => {
+  test("lists with --against the hostnames that are gained, lost or change owner", async () => {
     const text = (name: string): string => readFileSync(join(ROOT, EXAMPLE, name), "utf8");
     const files = [
       "gateway.yaml",

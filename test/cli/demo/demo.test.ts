@@ -1,4 +1,4 @@
-/** The first five minutes: `npm start`, and every curl line that it prints. */
+/** `npm start`, every curl line that it prints, and the commands of the README. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { ROOT, until } from "../mergeway.ts";
 
 const run = promisify(execFile);
 
-/** `npm start` with everything that it prints; ended with the test. */
+/** Runs `npm start` until its output is complete, and kills it when the test ends. */
 async function npmStart(): Promise<{ readonly printed: string; stop(): Promise<void> }> {
   const child = spawn("npm", ["start"], { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"], detached: true });
   const ended = once(child, "close");
@@ -69,10 +69,10 @@ const SERVICES: Readonly<Record<string, string>> = {
   "tea.example.com": "team-tea/tea",
 };
 
-/** Lines that set up, or are this very run. */
+/** Lines that the test has already run, or that would run this test again. */
 const DONE_ALREADY = new Set(["npm ci", "npm start", "npm test"]);
 
-test("the README's commands work as they stand", async () => {
+test("the commands of the README work as written", async () => {
   const readme = readFileSync(join(ROOT, "README.md"), "utf8");
   const lines = Array.from(readme.matchAll(/```sh\n([\s\S]*?)```/g), ([, block = ""]) =>
     block.trimEnd().split("\n"),

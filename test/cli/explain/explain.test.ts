@@ -13,7 +13,7 @@ async function explained(...args: string[]): Promise<Record<string, unknown>> {
 }
 
 describe("mergeway explain", () => {
-  test("names listener, rule and backend, and everybody who lost", async () => {
+  test("names listener, rule and backend, and every eliminated candidate", async () => {
     expect(await explained("https://coffee.example.com:8443/", ...EXAMPLE)).toMatchObject({
       outcome: "forward",
       listener: { kind: "ListenerSet", namespace: "team-coffee", name: "coffee", section: "https" },
@@ -42,7 +42,7 @@ describe("mergeway explain", () => {
     });
   });
 
-  test("says which criterion decided between two rules that both match, and not another", async () => {
+  test("names the criterion that decided between two rules that both match", async () => {
     const route = (name: string, created: string, hostname: string | undefined, path: object): string =>
       JSON.stringify({
         apiVersion: "gateway.networking.k8s.io/v1",
@@ -106,18 +106,18 @@ describe("mergeway explain", () => {
     ],
     [["http://coffee.example.com/"], { outcome: "refuse" }],
     [["tcp://coffee.example.com:8080"], { outcome: "refuse" }],
-  ])("%j", async (args, expected) => {
+  ])("explains %j", async (args, expected) => {
     expect(await explained(...args, ...EXAMPLE)).toMatchObject(expected);
   });
 
-  test("is for people without --json", async () => {
+  test("prints text without --json", async () => {
     const { stdout } = await mergeway(["explain", "https://tea.example.com:8443/", ...EXAMPLE]);
     expect(stdout).toMatch(/^https:\/\/tea\.example\.com:8443\/ {2}goes to Service team-tea\/tea:80\n/);
     expect(stdout).toMatch(/\n {2}sni +the client asks for tea\.example\.com\n/);
     expect(stdout).toMatch(/\nWhy not the others\n/);
   });
 
-  test("tells of routes that no listener has taken", async () => {
+  test("lists routes that no listener accepts", async () => {
     const path = folder({ "all.yaml": STRAY });
     expect(await explained("http://a.example.com/", "-f", path)).toMatchObject({
       outcome: "respond",
@@ -155,7 +155,7 @@ describe("mergeway explain", () => {
     [["http://a/%00"], /invalid escape/],
     [["http://a/", "-H", "nothing"], /"nothing" is not a header/],
     [["http://a/", "--client-cert", "/nowhere.pem"], /client certificate \/nowhere\.pem cannot be used/],
-  ])("%j is refused in words that help", async (args, message) => {
+  ])("rejects %j with a helpful message", async (args, message) => {
     const { code, stderr } = await mergeway(["explain", ...args, ...EXAMPLE]);
     expect(code).toBe(2);
     expect(stderr).toMatch(message);

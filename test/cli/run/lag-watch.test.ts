@@ -3,13 +3,13 @@ import { LagWatch } from "../../../src/cli/run/lag-watch.ts";
 import type { DataPlane } from "../../../src/dataplanes/dataplane.ts";
 
 const LIMIT_MS = 10_000;
-let told: string[];
+let reported: string[];
 let waits: (PromiseWithResolvers<boolean> & { readonly gateway: string })[];
 let watch: LagWatch;
 
 beforeEach(() => {
   vi.useFakeTimers();
-  told = [];
+  reported = [];
   waits = [];
   const dataPlane: DataPlane = {
     features: new Set(),
@@ -22,7 +22,10 @@ beforeEach(() => {
     onReport: () => {},
     close: async () => {},
   };
-  watch = new LagWatch({ dataPlane, onLag: (gateway, isLagging) => told.push(`${gateway} ${isLagging}`) });
+  watch = new LagWatch({
+    dataPlane,
+    onLag: (gateway, isLagging) => reported.push(`${gateway} ${isLagging}`),
+  });
 });
 afterEach(() => vi.useRealTimers());
 
@@ -30,19 +33,19 @@ async function pass(ms: number): Promise<void> {
   await vi.advanceTimersByTimeAsync(ms);
 }
 
-test("a Gateway whose data plane has not served a change for too long is told of until it does", async () => {
+test("a Gateway is reported as lagging until its data plane serves the change", async () => {
   watch.applied(["a/b", "c/d"]);
   waits.find(({ gateway }) => gateway === "c/d")?.resolve(true);
   await pass(LIMIT_MS - 1);
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
   await pass(1);
-  expect(told).toEqual(["a/b true"]);
+  expect(reported).toEqual(["a/b true"]);
   waits[0]?.resolve(true);
   await pass(0);
-  expect(told).toEqual(["a/b true", "a/b false"]);
+  expect(reported).toEqual(["a/b true", "a/b false"]);
 });
 
-test("what is applied meanwhile is waited for after it, all at once", async () => {
+test("changes during a wait are awaited together after it", async () => {
   watch.applied(["a/b"]);
   for (let each = 0; each < 100; each++) watch.applied(["a/b"]);
   expect(waits).toHaveLength(1);
@@ -51,17 +54,17 @@ test("what is applied meanwhile is waited for after it, all at once", async () =
   expect(waits).toHaveLength(2);
   waits[1]?.resolve(true);
   await pass(LIMIT_MS);
-  expect([waits.length, told]).toEqual([2, []]);
+  expect([waits.length, reported]).toEqual([2, []]);
   watch.applied(["a/b"]);
   await pass(LIMIT_MS);
-  expect(told).toEqual(["a/b true"]);
+  expect(reported).toEqual(["a/b true"]);
 });
 
-test("nothing is told of a data plane that is closed", async () => {
+test("a closed data plane is not reported", async () => {
   watch.applied(["a/b"]);
   waits[0]?.resolve(false);
   await pass(10 * LIMIT_MS);
   watch.applied(["a/b"]);
   await pass(10 * LIMIT_MS);
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
 });

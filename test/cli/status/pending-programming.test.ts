@@ -12,7 +12,7 @@ import { buildState } from "../../../src/view/build-state.ts";
 
 const PLAIN = { style: (_style: string, text: string) => text } as unknown as Terminal;
 
-/** What `status` prints of a Gateway that says this of its Programmed condition. */
+/** What `status` prints for a Gateway with this live Programmed condition. */
 function shown(programmed: object | undefined, isLive = true): { tree: string; table: string } {
   const gateway = {
     apiVersion: "gateway.networking.k8s.io/v1",
@@ -29,7 +29,7 @@ function shown(programmed: object | undefined, isLive = true): { tree: string; t
   return { tree: statusTree(state, PLAIN, noteOf), table: statusTable(state, PLAIN, { noteOf }) };
 }
 
-describe("what a cluster says of a route that the data plane refuses", () => {
+describe("the live refusal of a route by the data plane", () => {
   const refusal =
     "the data plane refuses rules[0].retry: requests that the rule matches are answered with 500";
   const objects = (observedGeneration: number): readonly Resource[] =>
@@ -75,31 +75,32 @@ describe("what a cluster says of a route that the data plane refuses", () => {
   };
 
   test("is shown beside the route", () => expect(tree(2, true)).toContain(refusal));
-  test("is not shown of an earlier generation", () => expect(tree(1, true)).not.toContain(refusal));
-  test("is not shown where the objects come from files", () => expect(tree(2, false)).not.toContain(refusal));
+  test("is not shown when it is of an earlier generation", () =>
+    expect(tree(1, true)).not.toContain(refusal));
+  test("is not shown for objects from files", () => expect(tree(2, false)).not.toContain(refusal));
 });
 
 const ALL = "the data plane serves all that is valid";
 const LAG = `${ALL}; 1 of 2 replicas has not confirmed the newest configuration: shared-b`;
 
-describe("what a cluster says of a Gateway's data plane", () => {
-  test("is shown where replicas lag", () => {
+describe("the live Programmed condition of a Gateway", () => {
+  test("is shown when replicas lag", () => {
     const { tree, table } = shown({ status: "True", reason: "Programmed", message: LAG });
     expect(tree).toContain(`├─ ${LAG}\n`);
     expect(table).toContain(`\nGateway infra/shared: ${LAG}\n`);
   });
 
-  test("is shown where the Gateway is not programmed", () => {
+  test("is shown when the Gateway is not programmed", () => {
     const { tree, table } = shown({ status: "False", reason: "NoResources", message: "no pod is ready" });
     expect(tree).toContain("├─ not programmed: NoResources: no pod is ready\n");
     expect(table).toContain("Gateway infra/shared: not programmed: NoResources: no pod is ready\n");
   });
 
   test.each([
-    ["all is well", { status: "True", reason: "Programmed", message: ALL }, true],
-    ["nothing is said", undefined, true],
+    ["everything is programmed", { status: "True", reason: "Programmed", message: ALL }, true],
+    ["it is missing", undefined, true],
     ["the objects come from files", { status: "True", reason: "Programmed", message: LAG }, false],
-  ])("is not shown where %s", (_name, programmed, isLive) => {
+  ])("is not shown when %s", (_name, programmed, isLive) => {
     const { tree, table } = shown(programmed, isLive);
     expect(tree).not.toContain("programmed");
     expect(tree + table).not.toContain("replicas");

@@ -22,7 +22,7 @@ describe("mergeway status", () => {
     await expect(stdout).toMatchFileSnapshot(join(ROOT, "test/cli/status/expected/two-teams.tree.txt"));
   });
 
-  test("shows one line per listener", async () => {
+  test("shows one line for each listener with -o wide", async () => {
     const { stdout } = await mergeway(["status", EXAMPLE, "-o", "wide"]);
     await expect(stdout).toMatchFileSnapshot(join(ROOT, "test/cli/status/expected/two-teams.wide.txt"));
   });
@@ -43,7 +43,7 @@ describe("mergeway status", () => {
     expect(coffee?.status?.conditions?.find(({ type }) => type === "Programmed")?.status).toBe("True");
   });
 
-  test("JSON says the same as YAML", async () => {
+  test("prints the same objects as JSON and as YAML", async () => {
     const yaml = await mergeway(["status", EXAMPLE, "-o", "yaml"]);
     const json = await mergeway(["status", EXAMPLE, "-o", "json"]);
     const { kind, items } = JSON.parse(json.stdout) as { kind: string; items: unknown[] };
@@ -51,7 +51,7 @@ describe("mergeway status", () => {
     expect(items).toEqual(parseAllDocuments(yaml.stdout).map((document) => document.toJS()));
   });
 
-  test.each(["tree", "wide", "yaml", "json"])("shows no private key as %s", async (output) => {
+  test.each(["tree", "wide", "yaml", "json"])("shows no private key with -o %s", async (output) => {
     const { stdout } = await mergeway(["status", EXAMPLE, "-o", output]);
     const secret = readFileSync(join(ROOT, EXAMPLE, "team-tea-certificate.yaml"), "utf8");
     const key = /tls\.key: (\S+)/.exec(secret)?.[1] ?? "";
@@ -67,7 +67,7 @@ describe("mergeway status", () => {
     expect(stdout).toContain("Gateway platform/shared");
   });
 
-  test("tells what it could not read, shows the rest, and ends with 1", async () => {
+  test("reports what it cannot read, shows the rest, and exits with 1", async () => {
     const gateway = readFileSync(join(ROOT, EXAMPLE, "gateway.yaml"), "utf8");
     const path = folder({ "gateway.yaml": gateway, "broken.yaml": "apiVersion: v1\nkind: [\n" });
     const { code, stdout, stderr } = await mergeway(["status", path]);
@@ -76,7 +76,7 @@ describe("mergeway status", () => {
     expect(stdout).toContain("Gateway platform/shared");
   });
 
-  test("never hides what is not served", async () => {
+  test("shows what is not served", async () => {
     const path = folder({ "all.yaml": STRAYS });
     const { stdout } = await mergeway(["status", path]);
     expect(stdout).toMatch(/not attached: NotAllowed/);

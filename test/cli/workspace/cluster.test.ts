@@ -1,6 +1,4 @@
-/**
- * Commands that read a cluster, as far as no cluster is needed: test/e2e/cli.e2e.ts has the rest.
- */
+/** Commands that read a cluster, tested without one; test/e2e/cli.e2e.ts tests them with one. */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:https";
@@ -46,7 +44,7 @@ async function answering(status: number, message: string): Promise<string> {
 }
 
 describe.each(COMMANDS)("mergeway %s", (_name, command, manifests) => {
-  test("has nothing to read without manifests and kubeconfig", async () => {
+  test("fails without manifests and kubeconfig", async () => {
     const env = { HOME: folder({}), KUBECONFIG: "", KUBERNETES_SERVICE_HOST: "" };
     const { code, stdout, stderr } = await mergeway(command, { env });
     expect([code, stdout]).toEqual([2, ""]);
@@ -55,7 +53,7 @@ describe.each(COMMANDS)("mergeway %s", (_name, command, manifests) => {
   });
 
   test.each([["--context"], ["--kubeconfig"], ["--namespace"], ["-n"]])(
-    "takes manifests or %s, not both",
+    "refuses manifests together with %s",
     async (flag) => {
       const { code, stdout, stderr } = await mergeway([...command, ...manifests, flag, "x"]);
       expect([code, stdout]).toEqual([2, ""]);
@@ -63,14 +61,14 @@ describe.each(COMMANDS)("mergeway %s", (_name, command, manifests) => {
     },
   );
 
-  test("knows the contexts of the kubeconfig", async () => {
+  test("refuses a context that the kubeconfig does not have", async () => {
     const args = ["--kubeconfig", kubeconfig("https://127.0.0.1:1"), "--context", "there"];
     const { code, stderr } = await mergeway([...command, ...args]);
     expect(code).toBe(2);
     expect(stderr).toContain("the kubeconfig has no context there");
   });
 
-  test("says which server does not answer", async () => {
+  test("names the API server that cannot be reached", async () => {
     const [port] = await freePorts(1);
     const args = ["--kubeconfig", kubeconfig(`https://127.0.0.1:${port}`), "--context", "here"];
     const { code, stdout, stderr } = await mergeway([...command, ...args]);
@@ -79,14 +77,14 @@ describe.each(COMMANDS)("mergeway %s", (_name, command, manifests) => {
     expect(stderr).toContain("ECONNREFUSED");
   });
 
-  test("says when the server knows nobody of that name", async () => {
+  test("reports credentials that the API server does not accept", async () => {
     const server = await answering(401, "Unauthorized");
     const { code, stderr } = await mergeway([...command, "--kubeconfig", kubeconfig(server)]);
     expect(code).toBe(2);
     expect(stderr).toContain("does not accept the credentials");
   });
 
-  test("takes the kubeconfig that kubectl would take", async () => {
+  test("uses the kubeconfig of $KUBECONFIG, like kubectl", async () => {
     const [port] = await freePorts(1);
     const env = { KUBECONFIG: kubeconfig(`https://127.0.0.1:${port}`) };
     const { code, stderr } = await mergeway(command, { env });
@@ -95,7 +93,7 @@ describe.each(COMMANDS)("mergeway %s", (_name, command, manifests) => {
   });
 });
 
-test.each(["sarif", "github"])("check: %s needs places in files", async (format) => {
+test.each(["sarif", "github"])("check refuses --format %s for a cluster", async (format) => {
   const args = ["check", "--kubeconfig", kubeconfig("https://127.0.0.1:1"), "--format", format];
   const { code, stderr } = await mergeway(args);
   expect(code).toBe(2);
