@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, isIP } from "node:net";
 import type { AdminState } from "../admin-state.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import { type Answer, type Endpoint, json, problem } from "./endpoint.ts";
+import { type AdminAnswer, type AdminEndpoint, json, problem } from "./endpoint.ts";
 import { EventStream } from "./events.ts";
 import { stateEndpoints } from "./state-endpoints.ts";
 
@@ -55,7 +55,7 @@ export function adminEndpoints(
   admin: AdminState,
   metrics: Metrics,
   events: EventStream,
-): readonly Endpoint[] {
+): readonly AdminEndpoint[] {
   return [
     {
       path: "/healthz",
@@ -85,7 +85,7 @@ export function adminEndpoints(
 
 async function serve(
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
-  routes: ReadonlyMap<string, Endpoint>,
+  routes: ReadonlyMap<string, AdminEndpoint>,
   { admin, metrics }: { readonly admin: AdminState; readonly metrics: Metrics },
 ): Promise<void> {
   try {
@@ -112,7 +112,7 @@ async function serve(
   }
 }
 
-function refusal({ method, headers }: IncomingMessage): Answer | undefined {
+function refusal({ method, headers }: IncomingMessage): AdminAnswer | undefined {
   if (!isLocalName(headers.host ?? "")) {
     return problem(403, "the Host must be an IP address or localhost");
   }
@@ -130,8 +130,8 @@ function isLocalName(host: string): boolean {
 function route(
   request: IncomingMessage,
   response: ServerResponse,
-  routes: ReadonlyMap<string, Endpoint>,
-): Answer | undefined {
+  routes: ReadonlyMap<string, AdminEndpoint>,
+): AdminAnswer | undefined {
   const [path = "/", query = ""] = (request.url ?? "/").split("?", 2);
   const endpoint = routes.get(path);
   if (endpoint !== undefined) return endpoint.handle(new URLSearchParams(query), { request, response });

@@ -5,7 +5,7 @@
 import type { ServerResponse } from "node:http";
 import type { StateChange } from "../../view/state-changes.ts";
 import type { AdminState } from "../admin-state.ts";
-import { type Endpoint, problem } from "./endpoint.ts";
+import { type AdminEndpoint, problem } from "./endpoint.ts";
 
 const KEPT_EVENTS = 1_000;
 const MAX_CLIENTS = 64;
@@ -28,7 +28,7 @@ export class EventStream {
     this.#heartbeat.unref();
   }
 
-  get endpoint(): Endpoint {
+  get endpoint(): AdminEndpoint {
     return {
       path: "/api/v1/events",
       summary:

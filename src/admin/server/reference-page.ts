@@ -1,9 +1,9 @@
 /** docs/reference/admin-api.md, made from the endpoints; a test fails when it is stale. */
 import { markdownTable } from "../../view/markdown-table.ts";
 import { wrapProse } from "../../view/wrap-prose.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { AdminEndpoint } from "./endpoint.ts";
 
-export function adminApiPage(endpoints: readonly Endpoint[]): string {
+export function adminApiPage(endpoints: readonly AdminEndpoint[]): string {
   return `${[
     "# Admin server",
     "",

@@ -10,7 +10,7 @@ import type {
   RouteView,
 } from "../../view/merged-state.ts";
 import type { AdminState } from "../admin-state.ts";
-import { type Answer, type Endpoint, json, problem } from "./endpoint.ts";
+import { type AdminAnswer, type AdminEndpoint, json, problem } from "./endpoint.ts";
 
 const DEFAULT_LIMIT = 1_000;
 const MAX_LIMIT = 10_000;
@@ -22,7 +22,7 @@ const PAGE: Readonly<Record<string, string>> = {
   offset: "leave out this many items first",
 };
 
-export function stateEndpoints(admin: AdminState): readonly Endpoint[] {
+export function stateEndpoints(admin: AdminState): readonly AdminEndpoint[] {
   return [
     {
       path: "/api/v1/gateways",
@@ -73,7 +73,7 @@ export function stateEndpoints(admin: AdminState): readonly Endpoint[] {
   ];
 }
 
-function page(items: readonly unknown[], query: URLSearchParams): Answer {
+function page(items: readonly unknown[], query: URLSearchParams): AdminAnswer {
   const limit = Math.min(wholeNumber(query.get("limit")) ?? DEFAULT_LIMIT, MAX_LIMIT);
   const offset = wholeNumber(query.get("offset")) ?? 0;
   return json({ total: items.length, items: items.slice(offset, offset + limit) });
@@ -183,7 +183,7 @@ function claimOf({ owner, listener }: ListenerEntry): unknown {
   return { listener: { ...refOf(owner), section }, state, ...(reason === undefined ? {} : { reason }) };
 }
 
-function explained({ table, state }: AdminState, query: URLSearchParams): Answer {
+function explained({ table, state }: AdminState, query: URLSearchParams): AdminAnswer {
   const url = query.get("url");
   if (url === null) return problem(400, "the parameter url is missing");
   const sni = query.get("sni");

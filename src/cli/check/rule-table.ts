@@ -7,7 +7,7 @@ import {
   certificateName,
   certificateOverlap,
 } from "./rules/certificate-rules.ts";
-import type { Rule, Severity } from "./rules/finding.ts";
+import type { CheckRule, Severity } from "./rules/finding.ts";
 import {
   listenerConflict,
   listenerReference,
@@ -35,7 +35,7 @@ import {
   wildcardCarved,
 } from "./rules/route-rules.ts";
 
-export const RULES: readonly Rule[] = [
+export const RULES: readonly CheckRule[] = [
   gatewayNotAccepted,
   gatewayReferences,
   otherController,

@@ -8,7 +8,7 @@ import { loadPaths } from "../../sources/files/load-paths.ts";
 import { CannotRun, type ExitCode, type Host } from "../foundation/command.ts";
 import { standaloneSettings } from "../workspace/engine-settings.ts";
 
-export interface RenderOptions {
+export interface TunnelRenderOptions {
   readonly paths: readonly string[];
   readonly gateway: string | undefined;
   readonly targets: string;
@@ -17,7 +17,7 @@ export interface RenderOptions {
   readonly partial: boolean;
 }
 
-export async function runRender(options: RenderOptions, { out, err }: Host): Promise<ExitCode> {
+export async function runRender(options: TunnelRenderOptions, { out, err }: Host): Promise<ExitCode> {
   const { resources, errors } = await loadPaths(options.paths);
   for (const { file, line, column, message } of errors) {
     err.line(`${err.style("red", "error:")} ${file}:${line}:${column}: ${message}`);
@@ -59,7 +59,10 @@ function chosenGateway(served: readonly string[], wanted: string | undefined): s
   );
 }
 
-function authorityOf({ service, endpoints }: BackendItem, { targets, clusterDomain }: RenderOptions): string {
+function authorityOf(
+  { service, endpoints }: BackendItem,
+  { targets, clusterDomain }: TunnelRenderOptions,
+): string {
   const [only, ...others] = endpoints;
   if (targets === "endpoints" && only !== undefined && others.length === 0) {
     return `${only.address.includes(":") ? `[${only.address}]` : only.address}:${only.port}`;

@@ -3,14 +3,14 @@ import type { DocumentError } from "./yaml/document-error.ts";
 import type { FileContent, LocatedResource } from "./yaml/read-text.ts";
 
 /** The content of all files together. */
-export interface Collection {
+export interface CollectedFiles {
   readonly resources: ReadonlyMap<Key, LocatedResource>;
   readonly errors: readonly DocumentError[];
   readonly warnings: readonly DocumentError[];
 }
 
 /** Of an object that is there twice, the first in the order of files counts; others are errors. */
-export function collect(contents: Iterable<FileContent>): Collection {
+export function collect(contents: Iterable<FileContent>): CollectedFiles {
   const resources = new Map<Key, LocatedResource>();
   const errors: DocumentError[] = [];
   const warnings: DocumentError[] = [];

@@ -1,5 +1,5 @@
 import type { AdmissionOptions } from "../../api/admission/admit.ts";
-import { type Collection, collect } from "./collect.ts";
+import { type CollectedFiles, collect } from "./collect.ts";
 import { type ListedFile, listFiles, STDIN } from "./list-files.ts";
 import { MAX_FILE_BYTES, readFileText, tooLarge } from "./read-file.ts";
 import { type FileContent, readText } from "./yaml/read-text.ts";
@@ -8,7 +8,7 @@ export interface LoadOptions extends AdmissionOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface Loaded extends Collection {
+export interface Loaded extends CollectedFiles {
   /** The files that were read: standard input first, then sorted. */
   readonly files: readonly string[];
 }

@@ -1,12 +1,12 @@
 /** Rules about certificates: validity, expiry, and the names that they cover. */
 import { coversPattern, isWildcard } from "../../../plan/hostname.ts";
 import type { CertificateView } from "../../../view/merged-state.ts";
-import type { CheckInput, Problem, Rule } from "./finding.ts";
+import type { CheckInput, CheckRule, Problem } from "./finding.ts";
 import { attachedListeners, lacksGrant, type OwnedListener } from "./places.ts";
 
 const DAY_MS = 86_400_000;
 
-export const certificateExpired: Rule = {
+export const certificateExpired: CheckRule = {
   id: "certificate-expired",
   severity: "error",
   summary: "A certificate has ended: clients refuse the connection.",
@@ -14,7 +14,7 @@ export const certificateExpired: Rule = {
     expiring(input, (days) => days < 0, "has ended", "Renew it now: clients refuse the connection."),
 };
 
-export const certificateExpiring: Rule = {
+export const certificateExpiring: CheckRule = {
   id: "certificate-expiring",
   severity: "warning",
   summary: "A certificate ends soon (--expiry-days, 30 by default).",
@@ -43,7 +43,7 @@ function* expiring(
   }
 }
 
-export const certificateName: Rule = {
+export const certificateName: CheckRule = {
   id: "certificate-name",
   severity: "warning",
   summary: "No certificate of a listener is for its hostname: clients refuse the connection.",
@@ -68,7 +68,7 @@ export const certificateName: Rule = {
  * certificate also covers another tenant's hostname, that tenant's requests come on this connection
  * and get 421.
  */
-export const certificateOverlap: Rule = {
+export const certificateOverlap: CheckRule = {
   id: "certificate-covers-other-tenant",
   severity: "warning",
   summary:
@@ -122,7 +122,7 @@ function overlapsName(name: string, hostname: string): boolean {
   return isFor(name, hostname) || (isWildcard(hostname) && coversPattern(hostname, name));
 }
 
-export const certificateInvalid: Rule = {
+export const certificateInvalid: CheckRule = {
   id: "certificate-invalid",
   severity: "error",
   summary:

@@ -24,7 +24,7 @@ export interface Finding {
 }
 
 /** One check. A rule knows no files: it names an object and a field of it. */
-export interface Rule {
+export interface CheckRule {
   readonly id: string;
   readonly severity: Severity;
   /** One line for the reference page. */

@@ -1,11 +1,11 @@
 /** Rules about references: missing grants, backends and policies. */
-import type { Problem, Rule } from "./finding.ts";
+import type { CheckRule, Problem } from "./finding.ts";
 import { attachedListeners, keyOfRef, lacksGrant } from "./places.ts";
 
 const GRANT =
   "Add a ReferenceGrant in that namespace. Grants are not inherited: one for the Gateway does not serve its sets.";
 
-export const missingGrant: Rule = {
+export const missingGrant: CheckRule = {
   id: "missing-grant",
   severity: "error",
   summary: "A reference into another namespace that no ReferenceGrant permits.",
@@ -30,7 +30,7 @@ export const missingGrant: Rule = {
   },
 };
 
-export const routeReference: Rule = {
+export const routeReference: CheckRule = {
   id: "route-reference",
   severity: "error",
   summary: "A backend of a route does not exist or cannot be used: its share of the requests gets 500.",
@@ -56,7 +56,7 @@ export const routeReference: Rule = {
 };
 
 /** Manifests often have no EndpointSlices, since a cluster makes them: then this says nothing. */
-export const noEndpoints: Rule = {
+export const noEndpoints: CheckRule = {
   id: "no-endpoints",
   severity: "info",
   summary:
@@ -83,7 +83,7 @@ export const noEndpoints: Rule = {
   },
 };
 
-export const policyNotAccepted: Rule = {
+export const policyNotAccepted: CheckRule = {
   id: "policy-not-accepted",
   severity: "error",
   summary:

@@ -4,13 +4,13 @@ import type { ParentReference } from "../../../api/references.ts";
 import { GROUP_OF_KIND, type Kind, type Resource } from "../../../api/resource.ts";
 import type { ListenerOverlap } from "../../../matching/overlap/overlap.ts";
 import type { HostItem, ListenerItem } from "../../../plan/plan.ts";
-import type { Rule as PlanRule, RuleOrigin } from "../../../plan/rule.ts";
+import type { Rule, RuleOrigin } from "../../../plan/rule.ts";
 import { isRoute } from "../../../view/build-routes.ts";
 import { heldRefusals } from "../../../view/pending-refusal.ts";
-import type { CheckInput, Problem, Rule } from "./finding.ts";
+import type { CheckInput, CheckRule, Problem } from "./finding.ts";
 import { rulePath } from "./places.ts";
 
-export const routeWithoutParent: Rule = {
+export const routeWithoutParent: CheckRule = {
   id: "route-without-parent",
   severity: "error",
   summary: "A route names no parent, or one that is not here.",
@@ -71,7 +71,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   Conflicted: "Use a hostname of its own, or move both routes to one kind.",
 };
 
-export const routeNotAccepted: Rule = {
+export const routeNotAccepted: CheckRule = {
   id: "route-not-accepted",
   severity: "error",
   summary: "A parent is there and does not take the route.",
@@ -93,7 +93,7 @@ export const routeNotAccepted: Rule = {
   },
 };
 
-export const ruleDropped: Rule = {
+export const ruleDropped: CheckRule = {
   id: "rule-dropped",
   severity: "error",
   summary: "A rule of a route cannot be served as written and is left out.",
@@ -116,7 +116,7 @@ export const ruleDropped: Rule = {
   },
 };
 
-export const ruleRefused: Rule = {
+export const ruleRefused: CheckRule = {
   id: "rule-refused",
   severity: "error",
   summary: "The data plane refuses a rule or a backend of a route, as its status says.",
@@ -135,7 +135,7 @@ export const ruleRefused: Rule = {
   },
 };
 
-export const shadowedRule: Rule = {
+export const shadowedRule: CheckRule = {
   id: "shadowed-rule",
   severity: "warning",
   summary: "No request reaches a rule: an earlier one takes everything that it matches.",
@@ -154,7 +154,7 @@ export const shadowedRule: Rule = {
   },
 };
 
-export const unreachableHostname: Rule = {
+export const unreachableHostname: CheckRule = {
   id: "unreachable-hostname",
   severity: "warning",
   summary:
@@ -175,7 +175,7 @@ export const unreachableHostname: Rule = {
 };
 
 /** Between two tenants only: the Gateway's own listeners are the platform team's decision. */
-export const wildcardCarved: Rule = {
+export const wildcardCarved: CheckRule = {
   id: "name-out-of-wildcard",
   severity: "warning",
   summary: "A set of one namespace takes a hostname out of the wildcard that another namespace's set holds.",
@@ -207,7 +207,7 @@ function isGatewaysOwn({ gateway, owner: { kind, namespace, name } }: ListenerIt
   return kind === "Gateway" && `${namespace}/${name}` === gateway;
 }
 
-export const overlap: Rule = {
+export const overlap: CheckRule = {
   id: "overlap",
   severity: "info",
   summary:
@@ -236,7 +236,7 @@ export const overlap: Rule = {
 
 function ruleProblem(
   { workspace: { resources } }: CheckInput,
-  { origin: { kind, namespace, name, rule, match } }: PlanRule,
+  { origin: { kind, namespace, name, rule, match } }: Rule,
   problem: Pick<Problem, "message" | "remedy" | "path">,
 ): Problem {
   const at = keyFor(kind, namespace, name);
