@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The composition root: every command, and the process it runs in. */
+/** The program: the command table, run in this process. */
 import { COMMANDS } from "./cli/commands.ts";
 import { processHost } from "./cli/process-host.ts";
 import { runProgram } from "./cli/program.ts";

@@ -2,7 +2,7 @@
  * The page of results. It is made from a JSON file that keeps each suite's last whole run, so
  * suites can be run one by one.
  */
-
+import { wrapProse } from "../src/view/wrap-prose.ts";
 import type { Contestant } from "./contestants.ts";
 import { explanation, type Failure, type KnownDifference, type Row, type Verdict } from "./judge.ts";
 
@@ -44,7 +44,8 @@ function cell(row: Row, contestant: Contestant): string {
 
 function section(entry: Entry, known: readonly KnownDifference[]): string {
   const own = known.filter(({ suite }) => suite === entry.suite);
-  const heading = `## ${entry.suite}\n\n${entry.about} From \`${entry.source}\`.`;
+  const about = wrapProse(`${entry.about} From \`${entry.source}\`.`).join("\n");
+  const heading = `## ${entry.suite}\n\n${about}`;
   const through = entry.failures.filter(({ contestant }) => contestant !== "direct");
   const direct = entry.failures.filter(({ contestant }) => contestant === "direct");
   const parts = [
@@ -93,11 +94,13 @@ function inCell(text: string): string {
   return text.replaceAll(/\s+/g, " ").replaceAll("|", "\\|").slice(0, 400);
 }
 
-const INTRODUCTION = `# Suites of others
+const INTRODUCTION = `# Public test suites
 
-What public test suites say of both data planes, with the same manifests, and of the backend without a gateway. \`npm run suites\`
-runs them and writes this page and [suites.json](suites.json); \`npm run suites -- --help\` lists the suites and the flags.
+Results of public test suites: through both data planes, with the same manifests, and against the
+backend without a gateway. \`npm run suites\` runs them and writes this page and
+[suites.json](suites.json). \`npm run suites -- --help\` lists the suites and the flags.
 
-The bar: a case that passes without a gateway, or through either data plane, passes through both. What fails all the same is listed
-below its suite with the reason, from \`suites/known-differences.ts\`. The command fails when a case fails that is not in that list, and when
-a listed case passes. Figures are cases that passed; an empty cell was not run.`;
+The bar: a case that passes without a gateway, or through one data plane, passes through both.
+Failures are listed below their suite with the reason, from \`suites/known-differences.ts\`. The
+command fails when a case fails that is not in that list, and when a listed case passes. Figures are
+cases that passed; an empty cell was not run.`;

@@ -4,7 +4,7 @@
  */
 
 import { monitorEventLoopDelay } from "node:perf_hooks";
-import { Metrics } from "../../src/admin/metrics.ts";
+import { Metrics } from "../../src/admin/metrics/metrics.ts";
 import { createEmbeddedDataPlane } from "../../src/dataplanes/embedded/embedded-data-plane.ts";
 import { planOf, tenantItems, type World } from "./world.ts";
 

@@ -7,11 +7,8 @@ export interface AdminState {
   readonly version: string;
   readonly table: RoutingTable;
   state(): MergedState;
-  /**
-   * Everything that was there at the start is served, or known not to be; and nobody has asked to
-   * stop.
-   */
+  /** Everything known at the start is served or has failed, and the process is not stopping. */
   isReady(): boolean;
-  /** Returns the way to unsubscribe. */
+  /** Returns a function that unsubscribes. */
   onChanges(handler: (changes: readonly StateChange[]) => void): () => void;
 }

@@ -1,9 +1,15 @@
 /**
- * From the words of a command line to a command with its values, or to a sentence that says what is
- * wrong with them.
+ * Parses a command line against the command table. Throws `CannotRun` with a message that says what
+ * is wrong.
  */
 import { parseArgs } from "node:util";
-import { CannotRun, type ChoiceFlag, type Command, type Flag, type NumberFlag } from "./command.ts";
+import {
+  CannotRun,
+  type ChoiceFlag,
+  type Command,
+  type Flag,
+  type NumberFlag,
+} from "./foundation/command.ts";
 import { suggestion } from "./suggestion.ts";
 
 export type Request =
@@ -78,8 +84,8 @@ function parseCommand(command: Command, words: readonly string[]): Request {
 }
 
 /**
- * A flag with a `bare` value may stand alone; the parser underneath would take the next word for
- * its value.
+ * Writes out the value of a `bare` flag that has none: `parseArgs` would take the next word for its
+ * value.
  */
 function withBareValues(command: Command, words: readonly string[]): string[] {
   return words.map((word, index) => {

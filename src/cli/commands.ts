@@ -1,4 +1,3 @@
-import type { Command } from "./command.ts";
 import { checkCommand } from "./commands/check.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { controllerCommand } from "./commands/controller.ts";
@@ -8,8 +7,9 @@ import { explainCommand } from "./commands/explain.ts";
 import { runCommand } from "./commands/run.ts";
 import { statusCommand } from "./commands/status.ts";
 import { tunnelCommand } from "./commands/tunnel.ts";
+import type { Command } from "./foundation/command.ts";
 
-/** The command table, in the order of help. */
+/** The command table, in the order in which help lists it. */
 export const COMMANDS: readonly Command[] = [
   checkCommand,
   statusCommand,

@@ -1,7 +1,7 @@
-import type { Argument, Command, Flag } from "./command.ts";
 import { valueName } from "./command-line.ts";
-import type { Terminal } from "./terminal.ts";
-import { columns } from "./text-table.ts";
+import type { Argument, Command, Flag } from "./foundation/command.ts";
+import type { Terminal } from "./foundation/terminal.ts";
+import { columns } from "./foundation/text-table.ts";
 
 export const EXIT_CODES = "Exit codes: 0 all well, 1 it ran and found something, 2 it could not run.";
 

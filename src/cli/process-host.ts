@@ -1,10 +1,7 @@
-/**
- * The process as a command sees it: streams that may close early, signals, a clock that tests can
- * stop.
- */
+/** The `Host` of a real process: its streams, signals, and a clock that tests can fix. */
 import { readFileSync } from "node:fs";
-import type { Host } from "./command.ts";
-import { type Terminal, terminalOn } from "./terminal.ts";
+import type { Host } from "./foundation/command.ts";
+import { type Terminal, terminalOn } from "./foundation/terminal.ts";
 
 const INTERRUPTED = 130;
 
@@ -34,7 +31,7 @@ function stopSignal(): AbortSignal {
   return stop.signal;
 }
 
-/** A reader that has had enough (`| head`) is no error. */
+/** A reader that closes the pipe early (`| head`) is not an error. */
 function streamTerminal(stream: NodeJS.WriteStream): Terminal {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code === "EPIPE") process.exit(0);
@@ -47,7 +44,7 @@ function timeOf(epoch: string | undefined): Date | undefined {
   return epoch !== undefined && /^\d{1,11}$/.test(epoch) ? new Date(Number(epoch) * 1000) : undefined;
 }
 
-/** Beside src in a checkout and beside dist in the package. */
+/** package.json is beside src in a checkout and beside dist in the package. */
 function packageVersion(): string {
   const file = new URL("../../package.json", import.meta.url);
   return (JSON.parse(readFileSync(file, "utf8")) as { readonly version: string }).version;

@@ -1,8 +1,8 @@
-import { CannotRun, type Command, type ExitCode, type Host } from "./command.ts";
 import { parseCommandLine } from "./command-line.ts";
+import { CannotRun, type Command, type ExitCode, type Host } from "./foundation/command.ts";
 import { commandHelp, programHelp } from "./help.ts";
 
-/** Runs one command line. Whatever goes wrong is told on the error stream; nothing is thrown. */
+/** Runs one command line. Errors go to standard error; nothing is thrown. */
 export async function runProgram(
   commands: readonly Command[],
   argv: readonly string[],
@@ -25,12 +25,12 @@ export async function runProgram(
         return await request.command.run({ args: request.args, flags: request.flags as never }, host);
     }
   } catch (error) {
-    tell(error, host);
+    printError(error, host);
     return 2;
   }
 }
 
-function tell(error: unknown, { err, env }: Host): void {
+function printError(error: unknown, { err, env }: Host): void {
   if (error instanceof CannotRun) {
     err.line(`${err.style("red", "error:")} ${error.message}`);
     if (error.remedy !== undefined) err.line(error.remedy);

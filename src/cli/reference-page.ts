@@ -1,7 +1,7 @@
 /** docs/reference/cli.md, made from the command table; a test fails when the page is stale. */
-
 import { markdownTable } from "../view/markdown-table.ts";
-import type { Command } from "./command.ts";
+import { wrapProse } from "../view/wrap-prose.ts";
+import type { Command } from "./foundation/command.ts";
 import { EXIT_CODES, flagHelp, flagUsage, usageLine } from "./help.ts";
 
 export function cliReferencePage(commands: readonly Command[]): string {
@@ -10,8 +10,8 @@ export function cliReferencePage(commands: readonly Command[]): string {
     "",
     "<!-- Made from the command table in src/cli. Refresh with: npm run docs -->",
     "",
-    EXIT_CODES,
-    "`NO_COLOR` switches colours off, `FORCE_COLOR=1` on; `SOURCE_DATE_EPOCH` fixes the time that statuses and certificate checks use.",
+    ...wrapProse(`${EXIT_CODES} \`NO_COLOR\` switches colours off, \`FORCE_COLOR=1\` on.
+      \`SOURCE_DATE_EPOCH\` fixes the time that statuses and certificate checks use.`),
     "",
     ...markdownTable([
       ["command", "what it does"],
@@ -31,7 +31,7 @@ function commandSection(command: Command): string[] {
     usageLine(command),
     "```",
     "",
-    command.about,
+    ...wrapProse(command.about),
     ...table(
       "argument",
       command.arguments.map(({ name, help }) => [name, help]),

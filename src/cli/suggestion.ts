@@ -1,4 +1,4 @@
-/** The candidate that was probably meant, if one is near enough. */
+/** The candidate that was probably meant, if one is close enough. */
 export function suggestion(written: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(written.length / 3)) + 1;
@@ -13,7 +13,7 @@ export function suggestion(written: string, candidates: Iterable<string>): strin
   return best;
 }
 
-/** Insertions, deletions, replacements, and swaps of neighbours. */
+/** Damerau-Levenshtein (optimal string alignment). */
 function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);

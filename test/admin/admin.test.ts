@@ -1,12 +1,11 @@
 /** The admin server of a running process. */
-
 import { once } from "node:events";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { METRICS } from "../../src/admin/metric-table.ts";
+import { METRICS } from "../../src/admin/metrics/metric-table.ts";
 import { folder, freePorts, ROOT, type Running, start, until } from "../cli/mergeway.ts";
 
 const EXAMPLE = join(ROOT, "examples/two-teams");
@@ -40,7 +39,7 @@ async function startGateway(after: (clean: () => void | Promise<void>) => void):
   await running.prints(/listeners served/);
 }
 
-/** Rejects when the connection is closed instead. */
+/** Rejects when the connection is closed before the handshake ends. */
 async function connectTls(servername: string): Promise<TLSSocket> {
   const socket = connect({ host: "127.0.0.1", port: httpsPort, servername, rejectUnauthorized: false });
   onTestFinished(() => void socket.destroy());
@@ -63,7 +62,7 @@ describe("the admin server", () => {
     for (const clean of cleanups) await clean();
   });
 
-  test("tells that it lives and is ready, and lists what there is", async () => {
+  test("answers health and readiness probes, and lists its endpoints", async () => {
     expect(await (await fetch(`${base}/healthz`)).text()).toBe("ok\n");
     expect(await (await fetch(`${base}/readyz`)).text()).toBe("ready\n");
     const { endpoints } = await json("/");
@@ -71,18 +70,18 @@ describe("the admin server", () => {
     expect((await fetch(`${base}/nothing`)).status).toBe(404);
   });
 
-  test("ends its answer to HEAD of every endpoint, also of the events", async () => {
+  test("ends the response to HEAD for every endpoint, the events included", async () => {
     const { endpoints } = await json("/");
     const paths = (endpoints as { path: string }[]).map(({ path: at }) => at);
     expect(paths).toContain("/api/v1/events");
     for (const at of paths) {
-      const asked = await fetch(`${base}${at}`, { method: "HEAD" });
-      expect(await asked.text(), at).toBe("");
+      const head = await fetch(`${base}${at}`, { method: "HEAD" });
+      expect(await head.text(), at).toBe("");
       const followed = new AbortController();
       const got = await fetch(`${base}${at}`, { signal: followed.signal });
       followed.abort();
-      expect(asked.status, at).toBe(got.status);
-      expect(asked.headers.get("content-type"), at).toBe(got.headers.get("content-type"));
+      expect(head.status, at).toBe(got.status);
+      expect(head.headers.get("content-type"), at).toBe(got.headers.get("content-type"));
     }
   });
 
@@ -132,7 +131,7 @@ describe("the admin server", () => {
     expect(part.items).toEqual(all.items.slice(1, 3));
   });
 
-  test("explains, and refuses what it does not understand", async () => {
+  test("explains a request, and answers 400 to one that it cannot read", async () => {
     const url = encodeURIComponent(`http://coffee.example.com:${httpPort}/`);
     expect(await json(`/api/v1/explain?url=${url}`)).toMatchObject({
       outcome: "forward",
@@ -144,7 +143,7 @@ describe("the admin server", () => {
     expect(await bad.json()).toMatchObject({ error: expect.stringContaining("is not a URL") });
   });
 
-  test("only reads, and only for whoever names it by address", async () => {
+  test("refuses writes, and a Host that is not an address or localhost", async () => {
     expect((await fetch(`${base}/api/v1/gateways`, { method: "POST" })).status).toBe(405);
     const asking = async (host: string): Promise<number> => {
       const { promise, resolve, reject } = Promise.withResolvers<number>();
@@ -162,7 +161,7 @@ describe("the admin server", () => {
     expect(await asking("[::1]:9909")).toBe(200);
   });
 
-  test("has no key to tell", async () => {
+  test("shows no private key", async () => {
     const key =
       /tls\.key: (\S+)/.exec(readFileSync(join(path, "team-coffee-certificate.yaml"), "utf8"))?.[1] ?? "";
     expect(key.length).toBeGreaterThan(100);
@@ -182,7 +181,7 @@ describe("the admin server", () => {
     }
   });
 
-  test("exposes exactly the metrics of the table, beside those of the process", async () => {
+  test("exposes exactly the metrics of the table and those of the process", async () => {
     const text = await (await fetch(`${base}/metrics`)).text();
     const names = Array.from(text.matchAll(/^# TYPE (\S+)/gm), ([, name]) => name as string);
     const own = names.filter((name) => !/^(process|nodejs)_/.test(name));
@@ -190,10 +189,10 @@ describe("the admin server", () => {
   });
 });
 
-describe("the admin server, while things change", () => {
+describe("the admin server during changes", () => {
   beforeEach(() => startGateway(onTestFinished));
 
-  test("sends changes as events, and what was missed to whoever comes back", async () => {
+  test("sends changes as events, and missed events to a client that reconnects", async () => {
     const { body } = await fetch(`${base}/api/v1/events`);
     if (body === null) throw new Error("no events");
     rmSync(join(path, "team-coffee.yaml"));
@@ -221,7 +220,7 @@ describe("the admin server, while things change", () => {
     expect(again).toContain(`id: ${id}\n`);
   });
 
-  test("counts by the pattern that served, never by the client's words", async () => {
+  test("counts requests by the hostname pattern, never by text of the client", async () => {
     const ask = async (host: string): Promise<void> => {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       const sent = httpRequest(
@@ -255,7 +254,7 @@ describe("the admin server, while things change", () => {
     );
   });
 
-  test("counts what the parameters' limits refuse, by tenant and by no client's words", async () => {
+  test("counts refusals of tenant limits by tenant, never by text of the client", async () => {
     const infrastructure = "{ parametersRef: { group: mergeway.dev, kind: GatewayParameters, name: small } }";
     writeFileSync(
       join(path, "parameters.yaml"),
@@ -273,7 +272,7 @@ spec: { tenantLimits: { connections: 1 } }
     );
     await connectTls("coffee.example.com");
     await until(async () => {
-      // The change may not be there yet: then one connection more is served.
+      // The new limit may not be in force yet: then this connection is served.
       await connectTls("coffee.example.com").then(
         (more) => more.destroy(),
         () => {},
@@ -299,7 +298,7 @@ spec: { tenantLimits: { connections: 1 } }
     );
   });
 
-  test("is not ready while it stops", async () => {
+  test("is not ready during shutdown", async () => {
     const server = await fetch(`${base}/readyz`);
     expect(server.status).toBe(200);
     running.kill("SIGTERM");

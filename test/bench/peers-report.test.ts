@@ -85,19 +85,19 @@ function runOf(own: SizeResult, peer: readonly SizeResult[]): PeersRun {
   };
 }
 
-test("the table has each contestant's figure and its ratio to the first one", () => {
+test("the table has the figure of each contestant and its ratio to the first", () => {
   const text = report(runOf(sizeResult(2_500, 1), [sizeResult(2_500, 30)]), []);
   expect(text).toContain("| a route, median | 20.0 ms | 600 ms | 30 |");
   expect(text).toContain("| per ListenerSet | 1.00 | 1.00 | 1.0 |");
 });
 
-test("a contestant that did not get to a size has dashes there, and the page says so", () => {
+test("a contestant that did not reach a size has dashes there, and the page says so", () => {
   const text = report(runOf(sizeResult(2_500, 1), []), []);
   expect(text).toContain("| a route, median | 20.0 ms | – |  |");
   expect(text).toContain("Envoy Gateway did not get to 2,500 sets.");
 });
 
-test("all bars are met by a run that keeps them", () => {
+test("a run within all bars meets all of them", () => {
   const bars = barLines(runOf(sizeResult(2_500, 1), []));
   expect(bars.length).toBeGreaterThan(10);
   expect(bars.filter(({ met }) => !met)).toEqual([]);
@@ -111,7 +111,7 @@ test("a route that takes longer than its bar misses it", () => {
   ]);
 });
 
-test("a lie and a failed request of another tenant miss their bars", () => {
+test("a false status and a failed request of another tenant miss their bars", () => {
   const own = sizeResult(2_500, 1);
   const growth = {
     ...own.growth,

@@ -30,15 +30,15 @@ test("memory that rises throughout grows", () => {
   expect(isWell(result([10, 20, 30, 40, 50, 60, 70, 80, 90]))).toBe(false);
 });
 
-test("one failed request is too many", () => {
+test("a soak with one failed request fails", () => {
   expect(isWell(result([10, 10, 10, 10, 10, 10], 1))).toBe(false);
 });
 
-test("a soak without samples of memory has shown nothing", () => {
+test("a soak without memory samples fails", () => {
   expect(isWell(result([]))).toBe(false);
 });
 
-test("Envoy's memory is judged where there is an Envoy", () => {
+test("the memory of Envoy is judged when there is an Envoy", () => {
   const memory = [10, 10, 10, 20, 30, 40].map((allocated, second) => ({
     ...sample(10, second),
     envoy: { allocated, heap: allocated, resident: allocated },
@@ -48,7 +48,7 @@ test("Envoy's memory is judged where there is an Envoy", () => {
   expect(isWell(grown)).toBe(false);
 });
 
-test("classes of two heap snapshots are compared by what they hold", () => {
+test("heap snapshots are compared by the size of each class", () => {
   const snapshot = (nodes: readonly number[]): string =>
     JSON.stringify({
       snapshot: { meta: { node_fields: ["type", "name", "self_size"], node_types: [["object", "string"]] } },

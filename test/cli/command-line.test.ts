@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { type Command, defineCommand } from "../../src/cli/command.ts";
 import { parseCommandLine } from "../../src/cli/command-line.ts";
 import { COMMANDS } from "../../src/cli/commands.ts";
+import { type Command, defineCommand } from "../../src/cli/foundation/command.ts";
 import { suggestion } from "../../src/cli/suggestion.ts";
 
 const brew: Command = defineCommand({
@@ -25,7 +25,7 @@ function parse(...words: string[]): unknown {
   return parseCommandLine([brew], words);
 }
 
-describe("a command line", () => {
+describe("the parser of command lines", () => {
   test("fills in defaults", () => {
     expect(parse("brew", "arabica")).toMatchObject({
       args: ["arabica"],
@@ -33,7 +33,7 @@ describe("a command line", () => {
     });
   });
 
-  test("takes flags before, between and after arguments, in every spelling", () => {
+  test("accepts flags before, between and after arguments, in every spelling", () => {
     expect(
       parse("brew", "--milk", "a", "-s", "weak", "b", "--cups=3", "--with", "x", "--with", "y"),
     ).toMatchObject({
@@ -42,7 +42,7 @@ describe("a command line", () => {
     });
   });
 
-  test("takes what follows -- as it stands", () => {
+  test("takes everything after -- as an argument", () => {
     expect(parse("brew", "--", "--milk", "--help")).toMatchObject({
       args: ["--milk", "--help"],
       flags: { milk: false },
@@ -55,7 +55,7 @@ describe("a command line", () => {
     [["brew", "a", "--name", "me"], "me"],
     [["brew", "a", "--name=me"], "me"],
     [["brew", "--name", "http://a"], "nobody"],
-  ])("%j: a flag that may stand alone", (words, name) => {
+  ])("reads a flag with an optional value from %j as %s", (words, name) => {
     expect(parse(...words)).toMatchObject({ flags: { name } });
   });
 
@@ -70,23 +70,23 @@ describe("a command line", () => {
     [["brew"], /brew: needs BEAN: what to brew/],
     [["brwe"], /unknown command brwe; did you mean brew\?/],
     [["--milk"], /unknown flag --milk/],
-  ])("%j is refused in words that help", (words, message) => {
+  ])("rejects %j with a helpful message", (words, message) => {
     expect(() => parse(...words)).toThrow(message);
   });
 
   test.each([[["brew", "--help"]], [["brew", "a", "-h", "--nonsense"]], [["help", "brew"]]])(
-    "%j asks for help",
+    "takes %j as a request for help",
     (words) => {
       expect(parse(...words)).toEqual({ type: "help", command: brew });
     },
   );
 
-  test.each([[[]], [["--help"]], [["help"]]])("%j asks for the list of commands", (words) => {
+  test.each([[[]], [["--help"]], [["help"]]])("takes %j as a request for the list of commands", (words) => {
     expect(parse(...words)).toEqual({ type: "help", command: undefined });
   });
 });
 
-test("suggestions are near, or none", () => {
+test("a suggestion is close to what was written, or there is none", () => {
   expect(suggestion("--foramt", ["--format", "--output"])).toBe("--format");
   expect(suggestion("stat", ["status", "start-all"])).toBe("status");
   expect(suggestion("--zzzzzz", ["--format", "--output"])).toBeUndefined();

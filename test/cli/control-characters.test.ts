@@ -1,22 +1,14 @@
-/**
- * Whatever a manifest, a file's name or an argument says: it is shown, and never acts on the
- * terminal or begins a line.
- */
+/** Text of manifests, file names and arguments is shown escaped: it cannot act on a terminal. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { linesOf, printable, terminalOn } from "../../src/cli/terminal.ts";
-import { columns } from "../../src/cli/text-table.ts";
 import { folder, freePorts, mergeway, type Outcome, start } from "./mergeway.ts";
 
-/**
- * Clears a screen, is red, begins a line, goes back to its beginning, is a C1 control, reverses the
- * direction.
- */
+/** Clears the screen, sets red, LF, CR, a C1 control, DEL, right-to-left override, U+2028. */
 const HOSTILE = "x\x1b[2J\x1b[31mINJECTED\nINJECTED\rINJECTED\x9b2J\x7f\u202eINJECTED\u2028INJECTED";
 const ESCAPE = "\x1b";
 const OWN_STYLES = new RegExp(`${ESCAPE}\\[(?:1|2|22|31|32|33|36|39)m`, "g");
-/** In YAML, which takes no control character but in an escape. */
+/** The same text escaped for YAML, which allows no control characters. */
 const TEXT = JSON.stringify(HOSTILE).replace(
   /[^ -~]/g,
   (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
@@ -39,7 +31,7 @@ spec: { parentRefs: [{ name: shared }], ${spec} }
 `;
   return {
     "gateway.yaml": gateway,
-    // Valid as it is: the API bounds only the length of this one.
+    // Valid: the API limits only the length of this value.
     "query.yaml": route("by-query", `rules: [{ matches: [{ queryParams: [{ name: a, value: ${TEXT} }] }] }]`),
     "values.yaml":
       route("by-header", `rules: [{ matches: [{ headers: [{ name: x-a, value: ${TEXT} }] }] }]`) +
@@ -69,11 +61,11 @@ function expectHarmless(text: string, what: string): void {
     what,
   ).toEqual([]);
   expect(text, what).not.toContain("\x1b[31mINJECTED");
-  // A string of YAML may go on in the next line, further in than its key.
+  // A multi-line string of YAML continues on an indented line.
   expect(shown, what).not.toMatch(what.endsWith("YAML") ? /^INJECTED/m : /^\s*INJECTED/m);
 }
 
-describe("text of others", () => {
+describe("untrusted text", () => {
   test.each<[string, readonly string[]]>([
     ["status", ["status"]],
     ["status as a table", ["status", "-o", "wide"]],
@@ -84,7 +76,7 @@ describe("text of others", () => {
     ["check as SARIF", ["check", "--format", "sarif"]],
     ["check for GitHub", ["check", "--format", "github"]],
     ["tunnel render", ["tunnel", "render"]],
-  ])("is harmless in %s", async (name, command) => {
+  ])("is escaped in the output of %s", async (name, command) => {
     const path = folder(manifests(80));
     for (const env of [{ FORCE_COLOR: "1" }, { NO_COLOR: "1" }]) {
       const outcome = await mergeway([...command, path], { env });
@@ -92,18 +84,18 @@ describe("text of others", () => {
     }
   });
 
-  test("is harmless in explain, with what was asked for and what it was compared with", async () => {
+  test("is escaped in explain, both in the request and in the values it is compared with", async () => {
     const path = folder(manifests(80));
     for (const env of [{ FORCE_COLOR: "1" }, { NO_COLOR: "1" }]) {
-      const asked = ["explain", "http://a.example/?a=b", "-f", path, "-H", "x-a: other"];
-      expectOutput(await mergeway(asked, { env }), "explain");
-      expectOutput(await mergeway([...asked, "--json"], { env }), "explain --json");
-      const strange = await mergeway(["explain", `http://a.example/${HOSTILE}`, "-f", path], { env });
-      expectHarmless(strange.stdout + strange.stderr, "explain of a strange URL");
+      const args = ["explain", "http://a.example/?a=b", "-f", path, "-H", "x-a: other"];
+      expectOutput(await mergeway(args, { env }), "explain");
+      expectOutput(await mergeway([...args, "--json"], { env }), "explain --json");
+      const hostile = await mergeway(["explain", `http://a.example/${HOSTILE}`, "-f", path], { env });
+      expectHarmless(hostile.stdout + hostile.stderr, "explain of a hostile URL");
     }
   });
 
-  test("is harmless in messages about the command line", async () => {
+  test("is escaped in messages about the command line", async () => {
     for (const args of [[HOSTILE], ["status", HOSTILE], ["check", `--${HOSTILE}`]]) {
       const { code, stderr, stdout } = await mergeway(args, { env: { FORCE_COLOR: "1" } });
       expect(code).toBe(2);
@@ -111,7 +103,7 @@ describe("text of others", () => {
     }
   });
 
-  test("is harmless in what run prints at its start and of changes", async () => {
+  test("is escaped in what run prints at the start and about changes", async () => {
     const [port = 0] = await freePorts(1);
     const files = manifests(port);
     const path = folder({ "gateway.yaml": files["gateway.yaml"] ?? "" });
@@ -131,45 +123,3 @@ function expectOutput({ stdout, stderr }: Outcome, what: string): void {
   expect(stdout + stderr, what).toContain("INJECTED");
   expectHarmless(stdout + stderr, what);
 }
-
-describe("a terminal", () => {
-  const said = (write: (terminal: ReturnType<typeof terminalOn>) => void, colours: boolean): string => {
-    let text = "";
-    write(
-      terminalOn(
-        (piece) => {
-          text += piece;
-        },
-        { isTty: colours, env: {} },
-      ),
-    );
-    return text;
-  };
-
-  test("keeps its own styles and shows those of others", () => {
-    const write = (terminal: ReturnType<typeof terminalOn>): void =>
-      terminal.line(`${terminal.style("red", "a\x1b[0mb")} c\nd`);
-    expect(said(write, true)).toBe("\x1b[31ma\\u001b[0mb\x1b[39m c\\nd\n");
-    expect(said(write, false)).toBe("a\\u001b[0mb c\\nd\n");
-  });
-
-  test("keeps the lines of a document, and nothing else that acts", () => {
-    expect(said((terminal) => terminal.write('{\n\t"a": "\x7f"\n}\n'), true)).toBe(
-      '{\n\t"a": "\\u007f"\n}\n',
-    );
-    expect(linesOf(["a\nb", "c"])).toBe("a\\nb\nc\n");
-    expect(printable("plain ünïcode 日本 👩‍👩‍👧")).toBe("plain ünïcode 日本 👩‍👩‍👧");
-  });
-
-  test("measures what is shown", () => {
-    const terminal = terminalOn(() => {}, { isTty: true, env: {} });
-    const rows = columns([
-      [terminal.style("bold", "a\n"), "b"],
-      ["ccccc", "d"],
-    ]);
-    expect(rows.map((row) => said((each) => each.line(row), false))).toEqual([
-      "\x1b[1ma\\n\x1b[22m    b\n",
-      "ccccc  d\n",
-    ]);
-  });
-});

@@ -13,7 +13,7 @@ describe("the guide of kubectl mergeway", () => {
     expect([...shown].sort()).toEqual(["check", "explain", "status"]);
   });
 
-  test.each(LINES)("%s has flags that there are", (line) => {
+  test.each(LINES)("uses only existing flags in %s", (line) => {
     const command = COMMANDS.find(({ name }) => name === line.split(" ")[2]);
     const flags = Object.entries(command?.flags ?? {});
     for (const [, dashes = "", name] of line.matchAll(/ (--?)([a-zA-Z-]+)/g)) {

@@ -1,4 +1,4 @@
-/** The program as a user meets it: a process of its own. */
+/** Runs the program as a user does: in a process of its own. */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { onTestFinished } from "vitest";
 
 export const ROOT: string = fileURLToPath(new URL("../..", import.meta.url));
 const MAIN = join(ROOT, "src/main.ts");
-/** 2026-06-01: statuses and certificate checks do not move with the clock. */
+/** 2026-06-01, for statuses and certificate checks. */
 export const FIXED_TIME = "1780272000";
 
 export interface Outcome {
@@ -60,10 +60,7 @@ export class Running {
     this.#child.kill(signal);
   }
 
-  /**
-   * Waits until something that it prints matches; fails with everything it has printed if it ends
-   * first.
-   */
+  /** Waits for output that matches; if the process ends first, fails with all of its output. */
   async prints(pattern: RegExp): Promise<RegExpExecArray> {
     return await until(() => {
       const all = `${this.#stdout}\n${this.#stderr}`;
@@ -75,10 +72,10 @@ export class Running {
   }
 }
 
-/** When to clean up: after the test, unless several share what was made. */
+/** Registers a cleanup: after the test, or after several tests that share the fixture. */
 type Cleanup = (clean: () => void | Promise<void>) => void;
 
-/** A long-running command; ended with the test, whatever becomes of it. */
+/** Starts a long-running command, and kills it when the test ends. */
 export function start(
   args: readonly string[],
   options: RunOptions = {},
@@ -104,7 +101,7 @@ function launch(args: readonly string[], { input, env = {}, cwd = ROOT }: RunOpt
   return new Running(child as unknown as ChildProcessByStdio<null, Readable, Readable>);
 }
 
-/** A folder with these files, gone when the test ends. */
+/** Makes a folder with these files, and removes it when the test ends. */
 export function folder(files: Readonly<Record<string, string>>, after: Cleanup = onTestFinished): string {
   const path = mkdtempSync(join(tmpdir(), "mergeway-test-"));
   for (const [name, text] of Object.entries(files)) {
@@ -115,11 +112,11 @@ export function folder(files: Readonly<Record<string, string>>, after: Cleanup =
   return path;
 }
 
-const PATIENCE_MS = 50_000;
+const TIME_LIMIT_MS = 50_000;
 
-/** Asks until there is an answer; the limit is only there to end a test that has already failed. */
+/** Polls until there is an answer. The time limit only ends a test that has already failed. */
 export async function until<T>(ask: () => T | undefined | Promise<T | undefined>, what: string): Promise<T> {
-  const end = Date.now() + PATIENCE_MS;
+  const end = Date.now() + TIME_LIMIT_MS;
   for (;;) {
     const answer = await ask();
     if (answer !== undefined) return answer;

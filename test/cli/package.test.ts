@@ -1,7 +1,4 @@
-/**
- * The package as it would be published: packed, unpacked beside its production dependencies alone,
- * and run with npx.
- */
+/** The package as published: packed, unpacked with only its production dependencies, run by npx. */
 import { execFile } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
@@ -18,7 +15,7 @@ interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>;
 }
 
-/** Packed from a copy: packing builds, and the checkout's own dist may be in use. */
+/** Packs a copy: packing builds, and the dist of the checkout may be in use. */
 async function pack(): Promise<{ readonly tarball: string; readonly files: readonly string[] }> {
   const copy = folder({});
   for (const name of [
@@ -55,7 +52,7 @@ async function install(tarball: string): Promise<string> {
     mkdirSync(dirname(join(app, "node_modules", name)), { recursive: true });
     symlinkSync(join(ROOT, "node_modules", name), join(app, "node_modules", name));
   }
-  // As npm does with every bin.
+  // As npm does for every bin.
   mkdirSync(join(app, "node_modules/.bin"));
   for (const [name, file] of Object.entries(bin)) {
     chmodSync(join(home, file), 0o755);
@@ -64,7 +61,7 @@ async function install(tarball: string): Promise<string> {
   return app;
 }
 
-test("the packed package runs with npx and nothing but its production dependencies", async () => {
+test("the packed package runs with npx and only its production dependencies", async () => {
   const { tarball, files } = await pack();
   expect(files).toEqual(
     expect.arrayContaining(["dist/main.js", "examples/two-teams/demo-ca.crt", "LICENSE", "README.md"]),
@@ -76,7 +73,7 @@ test("the packed package runs with npx and nothing but its production dependenci
   const npx = (...args: string[]): Promise<string> => npxOf("mergeway", ...args);
   const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as Manifest;
   expect(await npx("--version")).toBe(`${version}\n`);
-  // What makes it a plugin of kubectl is the name alone.
+  // kubectl finds its plugins by name alone.
   expect(await npxOf("kubectl-mergeway", "--version")).toBe(`${version}\n`);
   const status = await npx("status", "node_modules/mergeway/examples/two-teams");
   expect(status).toContain("ListenerSet team-coffee/coffee");

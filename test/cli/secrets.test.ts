@@ -1,4 +1,4 @@
-/** What a Secret holds is in nothing that is printed, whatever is wrong with it. */
+/** No output contains a value of a Secret, whatever is wrong with the Secret. */
 import { expect, test } from "vitest";
 import { folder, freePorts, mergeway, start } from "./mergeway.ts";
 
@@ -51,7 +51,7 @@ function expectNone(text: string, what: string): void {
   for (const value of [VALUE, base64(VALUE), "87328732"]) expect(text, what).not.toContain(value);
 }
 
-test("status, check and explain say what is wrong with Secrets and nothing of what they hold", async () => {
+test("status, check and explain report broken Secrets without their values", async () => {
   const path = folder(manifests(443));
   for (const args of [
     ["status", path],
@@ -71,7 +71,7 @@ test("status, check and explain say what is wrong with Secrets and nothing of wh
   }
 });
 
-test("run logs what is wrong with Secrets and nothing of what they hold", async () => {
+test("run logs broken Secrets without their values", async () => {
   const [port = 0] = await freePorts(1);
   const path = folder(manifests(port));
   for (const format of ["pretty", "json"]) {

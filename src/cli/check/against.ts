@@ -1,13 +1,10 @@
-/**
- * Which hostnames a change would gain, lose, or hand to another owner: (port, hostname) → owner,
- * before and after.
- */
+/** Compares which owner serves each (port, hostname) before and after a change. */
 import type { Key } from "../../api/key.ts";
 import type { PlanItem } from "../../plan/plan.ts";
-import type { Workspace } from "../workspace.ts";
+import type { Workspace } from "../workspace/workspace.ts";
 import { placeOf } from "./check.ts";
-import type { Finding } from "./finding.ts";
-import { CHANGE_RULES } from "./rules.ts";
+import { CHANGE_RULES } from "./rule-table.ts";
+import type { Finding } from "./rules/finding.ts";
 
 interface Holder {
   readonly gateway: string;

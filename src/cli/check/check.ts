@@ -4,16 +4,16 @@ import { overlapsAt } from "../../matching/overlap/overlap.ts";
 import type { DocumentError } from "../../sources/files/yaml/document-error.ts";
 import { buildState } from "../../view/build-state.ts";
 import { describe, refOf } from "../../view/merged-state.ts";
-import type { Workspace } from "../workspace.ts";
-import { type Finding, type Problem, SEVERITIES, type Severity } from "./finding.ts";
-import { RULES } from "./rules.ts";
+import type { Workspace } from "../workspace/workspace.ts";
+import { RULES } from "./rule-table.ts";
+import { type Finding, type Problem, SEVERITIES, type Severity } from "./rules/finding.ts";
 
 export interface CheckSettings {
   readonly now: Date;
   readonly expiryDays: number;
 }
 
-/** Everything that would be refused or surprising, by file and line. */
+/** All findings about the workspace, sorted by file and line. */
 export function check(workspace: Workspace, settings: CheckSettings): Finding[] {
   const state = buildState(workspace);
   const overlaps = Array.from(workspace.table.ports(), ({ id, port }) => ({
@@ -69,7 +69,7 @@ export function placeOf(
   return { file: object.file, line, column, ...(path.length === 0 ? {} : { path: formatPath(path) }) };
 }
 
-/** Two parents, or two listeners of a route, may be wrong in the same words. */
+/** Two parents or listeners of one route can give the same finding. */
 function unique(findings: readonly Finding[]): Finding[] {
   return [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()];
 }

@@ -1,6 +1,7 @@
 /** docs/reference/check-rules.md, made from the rules; a test fails when the page is stale. */
 import { markdownTable } from "../../view/markdown-table.ts";
-import { CHANGE_RULES, DOCUMENT_RULES, RULES } from "./rules.ts";
+import { wrapProse } from "../../view/wrap-prose.ts";
+import { CHANGE_RULES, DOCUMENT_RULES, RULES } from "./rule-table.ts";
 
 export function checkRulesPage(): string {
   return `${[
@@ -8,8 +9,10 @@ export function checkRulesPage(): string {
     "",
     "<!-- Made from the rules in src/cli/check. Refresh with: npm run docs -->",
     "",
-    "Every finding has a rule, a severity, a place (file, line, column and field), an owner (the object whose author can mend it), a message and a remedy.",
-    "Findings name both sides of a conflict: they are for whoever has all the manifests. `--fail-on` says from which severity on the exit code is 1.",
+    ...wrapProse(`Every finding has a rule, a severity, a place (file, line, column and field), an
+      owner (the object whose author can fix it), a message and a remedy. Findings name both sides
+      of a conflict: they are for readers who have all the manifests. \`--fail-on\` says from which
+      severity on the exit code is 1.`),
     "",
     ...markdownTable([
       ["rule", "severity", ""],
@@ -25,7 +28,8 @@ export function checkRulesPage(): string {
     "",
     "## While reading",
     "",
-    "Errors, as an API server would refuse them; other documents of the same file still count. Unknown fields that an API server would only drop are warnings.",
+    ...wrapProse(`Errors are what an API server would reject; the other documents of the same file
+      still count. Unknown fields that an API server would only drop are warnings.`),
     "",
     ...markdownTable([
       ["rule", ""],

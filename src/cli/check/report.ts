@@ -1,14 +1,14 @@
 /** Findings as text, JSON, SARIF 2.1.0 or annotations of GitHub Actions. */
 import { relative } from "node:path";
 import { pathToFileURL } from "node:url";
-import { linesOf, type Style, type Terminal } from "../terminal.ts";
+import { linesOf, type Style, type Terminal } from "../foundation/terminal.ts";
 import type { HostnameChange } from "./against.ts";
-import type { Finding, Severity } from "./finding.ts";
-import { CHANGE_RULES, DOCUMENT_RULES, RULES } from "./rules.ts";
+import { CHANGE_RULES, DOCUMENT_RULES, RULES } from "./rule-table.ts";
+import type { Finding, Severity } from "./rules/finding.ts";
 
 export interface Report {
   readonly findings: readonly Finding[];
-  /** How many files, or objects of a cluster, were looked at. */
+  /** How many files were read; for a cluster, how many objects. */
   readonly files?: number;
   readonly objects?: number;
   /** With --against. */
@@ -38,7 +38,7 @@ export function renderReport(
 const STYLES: Readonly<Record<Severity, Style>> = { error: "red", warning: "yellow", info: "cyan" };
 
 function text({ findings, files, objects, hostnames }: Report, { style }: Terminal): string {
-  // Hostnames have a list of their own.
+  // Changes of hostnames are listed in a section of their own.
   const listed = findings.filter(({ rule }) => !Object.hasOwn(CHANGE_RULES, rule));
   const lines = listed.flatMap(({ file, line, column, severity, rule, owner, path, message, remedy }) => [
     `${style("bold", files === undefined ? file : `${file}:${line}:${column}`)} ${style(STYLES[severity], severity)} ${message} ${style("dim", `[${rule}]`)}`,
@@ -68,7 +68,7 @@ function amount(count: number, what: string): string {
 }
 
 /**
- * Values as https://docs.github.com/actions asks for: percent, CR, LF everywhere; colon and comma
+ * A workflow command of GitHub Actions. Percent, CR and LF are escaped everywhere, colon and comma
  * in properties.
  */
 function githubLine({ severity, file, line, column, rule, owner, message, remedy }: Finding): string {
@@ -133,7 +133,7 @@ function sarif({ findings }: Report, version: string): unknown {
   };
 }
 
-/** Relative to where it runs, as code scanning wants it; standard input has no place. */
+/** Relative to the working directory, as code scanning wants it; standard input has no path. */
 function uriOf(file: string): string {
   if (file === "-") return "stdin";
   const path = relative(process.cwd(), file);

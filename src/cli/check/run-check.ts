@@ -1,13 +1,13 @@
-import type { Asked } from "../cluster/cluster-flags.ts";
-import { CannotRun, type ExitCode, type Host } from "../command.ts";
-import { openAsked, openWorkspace } from "../workspace.ts";
+import { CannotRun, type ExitCode, type Host } from "../foundation/command.ts";
+import type { Target } from "../workspace/cluster-flags.ts";
+import { openManifests, openWorkspace } from "../workspace/workspace.ts";
 import { compareHostnames } from "./against.ts";
 import { check, rankOf } from "./check.ts";
-import type { Severity } from "./finding.ts";
 import { type ReportFormat, renderReport } from "./report.ts";
+import type { Severity } from "./rules/finding.ts";
 
 export interface CheckOptions {
-  readonly asked: Asked;
+  readonly target: Target;
   /** Empty: nothing to compare with. */
   readonly against: readonly string[];
   readonly format: ReportFormat;
@@ -16,18 +16,18 @@ export interface CheckOptions {
 }
 
 export async function runCheck(options: CheckOptions, host: Host): Promise<ExitCode> {
-  const { asked, format } = options;
-  if (asked.paths === undefined && (format === "sarif" || format === "github")) {
+  const { target, format } = options;
+  if (target.paths === undefined && (format === "sarif" || format === "github")) {
     throw new CannotRun(
       `check: --format ${format} tells places in files, and a cluster has none`,
       "Use text or json, or check manifests.",
     );
   }
-  const workspace = await openAsked(asked, host.signal);
+  const workspace = await openWorkspace(target, host.signal);
   const comparison =
     options.against.length === 0
       ? undefined
-      : compareHostnames(await openWorkspace(options.against), workspace);
+      : compareHostnames(await openManifests(options.against), workspace);
   const findings = [
     ...check(workspace, { now: host.now(), expiryDays: options.expiryDays }),
     ...(comparison?.findings ?? []),

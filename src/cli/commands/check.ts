@@ -1,5 +1,5 @@
-import { CLUSTER_FLAGS, whatIsAsked } from "../cluster/cluster-flags.ts";
-import { type Command, defineCommand } from "../command.ts";
+import { type Command, defineCommand } from "../foundation/command.ts";
+import { CLUSTER_FLAGS, chooseTarget } from "../workspace/cluster-flags.ts";
 
 export const checkCommand: Command = defineCommand({
   name: "check",
@@ -53,7 +53,7 @@ export const checkCommand: Command = defineCommand({
     const { runCheck } = await import("../check/run-check.ts");
     return await runCheck(
       {
-        asked: whatIsAsked(args, flags, host),
+        target: chooseTarget(args, flags, host),
         against: flags.against,
         format: flags.format,
         failOn: flags["fail-on"],

@@ -1,7 +1,7 @@
-import { CannotRun, type Command, defineCommand } from "../command.ts";
-import { completionScript, SHELLS, type Shell } from "../completion.ts";
+import { completionScript, SHELLS, type Shell } from "../completion/completion-script.ts";
+import { CannotRun, type Command, defineCommand } from "../foundation/command.ts";
 
-/** Takes the table itself, which it is a part of. */
+/** Takes the command table as a function, since the table contains this command. */
 export function completionCommand(table: () => readonly Command[]): Command {
   return defineCommand({
     name: "completion",

@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
 import { DEFAULT_CONTROLLER } from "../../engine/foundation/settings.ts";
-import { CannotRun, type Command, defineCommand } from "../command.ts";
+import { CannotRun, type Command, defineCommand } from "../foundation/command.ts";
 import { createLogger } from "../run/logger.ts";
 
-/** Stock Envoy: what is configured here was tested with this version. */
+/** Stock Envoy, in the version that the tests run with. */
 const DEFAULT_ENVOY_IMAGE = "envoyproxy/envoy:distroless-v1.40.0";
 const DEFAULT_CLOUDFLARED_IMAGE = "cloudflare/cloudflared:2026.8.2";
 

@@ -1,6 +1,6 @@
 import type { PodPlane } from "../../agent/pod-plane.ts";
 import type { RequestRecord } from "../../dataplanes/request-record.ts";
-import { CannotRun, type Command, defineCommand, type Host } from "../command.ts";
+import { CannotRun, type Command, defineCommand, type Host } from "../foundation/command.ts";
 import { openAccessLog } from "../run/access-log.ts";
 import { createLogger } from "../run/logger.ts";
 
@@ -45,7 +45,7 @@ type PodLog = (level: "info" | "warn" | "error", message: string) => void;
 
 interface MadePlane {
   readonly plane: PodPlane;
-  /** After the plane has closed. */
+  /** Called after the plane has closed. */
   readonly close: () => Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-import { type Command, defineCommand } from "../command.ts";
+import { type Command, defineCommand } from "../foundation/command.ts";
 
 export const demoCommand: Command = defineCommand({
   name: "demo",

@@ -1,5 +1,5 @@
-import { CLUSTER_FLAGS, whatIsAsked } from "../cluster/cluster-flags.ts";
-import { type Command, defineCommand } from "../command.ts";
+import { type Command, defineCommand } from "../foundation/command.ts";
+import { CLUSTER_FLAGS, chooseTarget } from "../workspace/cluster-flags.ts";
 
 export const explainCommand: Command = defineCommand({
   name: "explain",
@@ -63,7 +63,7 @@ export const explainCommand: Command = defineCommand({
   exits: { 0: "explained, whatever the outcome", 2: "could not run" },
   run: async ({ args: [url = ""], flags }, host) => {
     const { runExplain } = await import("../explain/run-explain.ts");
-    const asked = whatIsAsked(flags.file, flags, host);
-    return await runExplain({ url, asked, ...flags, certificate: flags["client-cert"] }, host);
+    const target = chooseTarget(flags.file, flags, host);
+    return await runExplain({ url, target, ...flags, certificate: flags["client-cert"] }, host);
   },
 });

@@ -1,4 +1,4 @@
-import { CannotRun, type Command, defineCommand, type Host } from "../command.ts";
+import { CannotRun, type Command, defineCommand, type Host } from "../foundation/command.ts";
 import { adminPlace, DEFAULT_ADMIN } from "../run/admin-place.ts";
 import type { MakePlane } from "../run/served-plane.ts";
 

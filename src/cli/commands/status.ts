@@ -1,5 +1,5 @@
-import { CLUSTER_FLAGS, whatIsAsked } from "../cluster/cluster-flags.ts";
-import { type Command, defineCommand } from "../command.ts";
+import { type Command, defineCommand } from "../foundation/command.ts";
+import { CLUSTER_FLAGS, chooseTarget } from "../workspace/cluster-flags.ts";
 
 export const statusCommand: Command = defineCommand({
   name: "status",
@@ -45,6 +45,6 @@ export const statusCommand: Command = defineCommand({
   run: async ({ args, flags }, host) => {
     const { printStatus } = await import("../status/print-status.ts");
     const { output, computed } = flags;
-    return await printStatus({ asked: whatIsAsked(args, flags, host), output, computed }, host);
+    return await printStatus({ target: chooseTarget(args, flags, host), output, computed }, host);
   },
 });

@@ -1,4 +1,4 @@
-import { CannotRun, type Command, defineCommand } from "../command.ts";
+import { CannotRun, type Command, defineCommand } from "../foundation/command.ts";
 
 export const tunnelCommand: Command = defineCommand({
   name: "tunnel",

@@ -1,12 +1,9 @@
-/**
- * Tiny HTTP servers behind the EndpointSlices of the example: each answers with who it is and what
- * it was asked.
- */
+/** HTTP echo servers for the EndpointSlices of the example; each answer names its Service. */
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { EndpointSlice } from "../../api/core.ts";
 import type { Resource } from "../../api/resource.ts";
-import { CannotRun } from "../command.ts";
+import { CannotRun } from "../foundation/command.ts";
 
 export const DEMO_LABEL = "mergeway.dev/demo-backend";
 

@@ -1,7 +1,4 @@
-/**
- * A curl line for every hostname that would answer: asked of `explain` first, so that no line is
- * printed that gets no answer.
- */
+/** One curl line for every hostname that `explain` finds a backend for. */
 import { explainRequest } from "../../matching/explain/explain.ts";
 import type { RoutingTable } from "../../matching/routing-table.ts";
 import type { HostItem, ListenerItem } from "../../plan/plan.ts";
@@ -9,7 +6,7 @@ import type { HostItem, ListenerItem } from "../../plan/plan.ts";
 export interface CurlOptions {
   readonly address: string;
   readonly portOffset: number;
-  /** PEM file of whoever signed the certificates. */
+  /** PEM file of the CA that signed the certificates. */
   readonly authority: string;
 }
 
@@ -54,7 +51,7 @@ function answeringPath(
   });
 }
 
-/** Some name that the pattern matches. */
+/** A name that the pattern matches. */
 function nameFor(pattern: string): string {
   if (pattern === "") return "anything.example.org";
   return pattern.startsWith("*.") ? `some${pattern.slice(1)}` : pattern;

@@ -1,20 +1,20 @@
 import { fileURLToPath } from "node:url";
 import { describe, describeListener } from "../../view/merged-state.ts";
-import type { ExitCode, Host } from "../command.ts";
+import type { ExitCode, Host } from "../foundation/command.ts";
 import { adminPlace, DEFAULT_ADMIN } from "../run/admin-place.ts";
 import type { LiveGateway } from "../run/live-gateway.ts";
 import { serve } from "../run/serve.ts";
-import { openWorkspace } from "../workspace.ts";
+import { openManifests } from "../workspace/workspace.ts";
 import { startDemoBackends } from "./backends.ts";
 import { curlLines } from "./curl-lines.ts";
 
-/** Beside src in a checkout and beside dist in the package. */
+/** The examples are beside src in a checkout and beside dist in the package. */
 const EXAMPLE = new URL("../../../examples/two-teams/", import.meta.url);
 const ADDRESS = "127.0.0.1";
 
 export async function runDemo(portOffset: number, host: Host): Promise<ExitCode> {
   const folder = fileURLToPath(EXAMPLE);
-  const { resources } = await openWorkspace([folder]);
+  const { resources } = await openManifests([folder]);
   const backends = await startDemoBackends(resources.values());
   try {
     return await serve(
@@ -28,7 +28,7 @@ export async function runDemo(portOffset: number, host: Host): Promise<ExitCode>
         accessLog: undefined,
         statusDirectory: undefined,
         graceSeconds: 2,
-        onSettled: (live) => tell(live, portOffset, host),
+        onSettled: (live) => printTour(live, portOffset, host),
       },
       host,
     );
@@ -37,7 +37,8 @@ export async function runDemo(portOffset: number, host: Host): Promise<ExitCode>
   }
 }
 
-function tell(live: LiveGateway, portOffset: number, { out }: Host): void {
+/** Prints what is refused and why, and curl lines to try. */
+function printTour(live: LiveGateway, portOffset: number, { out }: Host): void {
   const authority = fileURLToPath(new URL("demo-ca.crt", EXAMPLE));
   const refused = live
     .state()

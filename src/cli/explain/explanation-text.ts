@@ -2,8 +2,8 @@ import type { BackendShare, ListenerRef } from "../../matching/explain/explanati
 import type { RuleOrigin } from "../../plan/rule.ts";
 import type { FullExplanation } from "../../view/explain/explain.ts";
 import type { EliminatedCandidate } from "../../view/explain/refused-candidates.ts";
-import { linesOf, type Terminal } from "../terminal.ts";
-import { columns } from "../text-table.ts";
+import { linesOf, type Terminal } from "../foundation/terminal.ts";
+import { columns } from "../foundation/text-table.ts";
 
 const MAX_ELIMINATED = 30;
 
@@ -27,10 +27,7 @@ export function explanationText(url: string, explanation: FullExplanation, termi
   ]);
 }
 
-/**
- * Whoever has another hostname altogether was never near; on a shared Gateway there are thousands
- * of them.
- */
+/** Candidates of another hostname or port come last: a shared Gateway has thousands of them. */
 function byRelevance(eliminated: readonly EliminatedCandidate[]): EliminatedCandidate[] {
   const isFar = ({ rule }: EliminatedCandidate): number => (rule === "hostname" || rule === "port" ? 1 : 0);
   return eliminated.toSorted((a, b) => isFar(a) - isFar(b));

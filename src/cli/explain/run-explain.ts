@@ -3,26 +3,26 @@ import { buildState } from "../../view/build-state.ts";
 import { readQuestion } from "../../view/explain/asked-request.ts";
 import { ClientCertificate, type PeerCertificate } from "../../view/explain/client-certificate.ts";
 import { explain } from "../../view/explain/explain.ts";
-import type { Asked } from "../cluster/cluster-flags.ts";
-import { CannotRun, type ExitCode, type Host } from "../command.ts";
-import { openAsked, tellErrors } from "../workspace.ts";
+import { CannotRun, type ExitCode, type Host } from "../foundation/command.ts";
+import type { Target } from "../workspace/cluster-flags.ts";
+import { openWorkspace, printReadErrors } from "../workspace/workspace.ts";
 import { explanationText } from "./explanation-text.ts";
 
 export interface ExplainOptions {
   readonly url: string;
-  readonly asked: Asked;
+  readonly target: Target;
   readonly method: string;
   readonly header: readonly string[];
   readonly sni: string | undefined;
   readonly gateway: string | undefined;
-  /** A PEM file, or `valid`. */
+  /** A PEM file, or `valid` for a certificate that the port accepts. */
   readonly certificate: string | undefined;
   readonly json: boolean;
 }
 
 export async function runExplain(options: ExplainOptions, host: Host): Promise<ExitCode> {
   const { url, method, header, sni, gateway, certificate } = options;
-  const asked = readQuestion({
+  const question = readQuestion({
     url,
     method,
     headers: header,
@@ -30,10 +30,10 @@ export async function runExplain(options: ExplainOptions, host: Host): Promise<E
     ...(gateway === undefined ? {} : { gateway }),
     ...(certificate === undefined ? {} : { certificate: readCertificate(certificate) }),
   });
-  if ("problem" in asked) throw new CannotRun(`explain: ${asked.problem}`, asked.remedy);
-  const workspace = await openAsked(options.asked, host.signal);
-  tellErrors(workspace, host.err);
-  const explanation = explain(workspace.table, buildState(workspace), asked);
+  if ("problem" in question) throw new CannotRun(`explain: ${question.problem}`, question.remedy);
+  const workspace = await openWorkspace(options.target, host.signal);
+  printReadErrors(workspace, host.err);
+  const explanation = explain(workspace.table, buildState(workspace), question);
   host.out.write(
     options.json ? `${JSON.stringify(explanation, null, 2)}\n` : explanationText(url, explanation, host.out),
   );

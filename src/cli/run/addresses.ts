@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { networkInterfaces } from "node:os";
 import type { GatewayStatusAddress } from "../../api/gateway.ts";
-import { CannotRun } from "../command.ts";
+import { CannotRun } from "../foundation/command.ts";
 
 const EVERYWHERE = new Set(["0.0.0.0", "::"]);
 /** As many as a Gateway's status holds. */

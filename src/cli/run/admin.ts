@@ -1,6 +1,6 @@
-import { type AdminServer, startAdmin } from "../../admin/admin-server.ts";
-import type { Metrics } from "../../admin/metrics.ts";
-import { CannotRun, type Host } from "../command.ts";
+import type { Metrics } from "../../admin/metrics/metrics.ts";
+import { type AdminServer, startAdmin } from "../../admin/server/admin-server.ts";
+import { CannotRun, type Host } from "../foundation/command.ts";
 import type { AdminPlace } from "./admin-place.ts";
 import type { LiveGateway } from "./live-gateway.ts";
 import type { Logger } from "./logger.ts";

@@ -1,7 +1,7 @@
 import { accessSync, constants } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import { createEnvoyDataPlane } from "../../dataplanes/envoy/envoy-data-plane.ts";
-import { CannotRun } from "../command.ts";
+import { CannotRun } from "../foundation/command.ts";
 import { reachableAddresses } from "./addresses.ts";
 import type { MakePlane } from "./served-plane.ts";
 

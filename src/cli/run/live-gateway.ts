@@ -18,7 +18,7 @@ import type { ResourceChange } from "../../sources/source.ts";
 import { buildState } from "../../view/build-state.ts";
 import type { MergedState } from "../../view/merged-state.ts";
 import { ChangeTracker, type StateChange } from "../../view/state-changes.ts";
-import { standaloneSettings } from "../engine-settings.ts";
+import { standaloneSettings } from "../workspace/engine-settings.ts";
 import { LagWatch } from "./lag-watch.ts";
 
 /** One step of the flow, after the data plane was given its part. */

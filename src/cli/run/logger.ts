@@ -1,5 +1,5 @@
 /** A small logger that is handed down; there is no global one. */
-import type { Style, Terminal } from "../terminal.ts";
+import type { Style, Terminal } from "../foundation/terminal.ts";
 
 export type Level = "info" | "warn" | "error";
 export type Fields = Readonly<Record<string, unknown>>;

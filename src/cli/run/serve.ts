@@ -1,10 +1,10 @@
 /** Serves a folder of manifests until the process is told to stop. */
 import { access, constants } from "node:fs/promises";
-import { Metrics } from "../../admin/metrics.ts";
+import { Metrics } from "../../admin/metrics/metrics.ts";
 import { kindOf } from "../../api/key.ts";
 import { FileSource } from "../../sources/files/file-source.ts";
 import { pathError } from "../../sources/files/path-error.ts";
-import { CannotRun, type ExitCode, type Host } from "../command.ts";
+import { CannotRun, type ExitCode, type Host } from "../foundation/command.ts";
 import { statusTable } from "../status/status-table.ts";
 import { openAccessLog } from "./access-log.ts";
 import { openAdmin } from "./admin.ts";

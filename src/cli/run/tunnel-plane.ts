@@ -14,7 +14,7 @@ import type { TunnelState } from "../../dataplanes/tunnel/cloudflare/tunnel-link
 import { makeOriginCertificate } from "../../dataplanes/tunnel/origin-certificate.ts";
 import { TunnelDataPlane } from "../../dataplanes/tunnel/tunnel-data-plane.ts";
 import { tunnelFact } from "../../dataplanes/tunnel/tunnel-fact.ts";
-import { CannotRun, type Host } from "../command.ts";
+import { CannotRun, type Host } from "../foundation/command.ts";
 import type { MakePlane } from "./served-plane.ts";
 
 export interface TunnelSettings {

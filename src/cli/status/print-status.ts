@@ -4,25 +4,28 @@ import { readAuthorities } from "../../certificates/read.ts";
 import { DEFAULT_CONTROLLER } from "../../engine/foundation/settings.ts";
 import { renderStatus } from "../../status/render.ts";
 import { buildState } from "../../view/build-state.ts";
-import type { Asked } from "../cluster/cluster-flags.ts";
-import type { ExitCode, Host } from "../command.ts";
-import { openAsked, tellErrors, type Workspace } from "../workspace.ts";
-import { heldProgramming } from "./held-programming.ts";
+import type { ExitCode, Host } from "../foundation/command.ts";
+import type { Target } from "../workspace/cluster-flags.ts";
+import { openWorkspace, printReadErrors, type Workspace } from "../workspace/workspace.ts";
+import { pendingProgramming } from "./pending-programming.ts";
 import { statusTable } from "./status-table.ts";
 import { statusTree } from "./status-tree.ts";
 
 export type StatusOutput = "tree" | "wide" | "yaml" | "json";
 
 export interface StatusOptions {
-  readonly asked: Asked;
+  readonly target: Target;
   readonly output: StatusOutput;
-  /** Not the statuses that a cluster holds, but those of this very moment. */
+  /** Of a cluster: the statuses computed now, not those that its objects have. */
   readonly computed: boolean;
 }
 
-export async function printStatus({ asked, output, computed }: StatusOptions, host: Host): Promise<ExitCode> {
-  const workspace = await openAsked(asked, host.signal);
-  tellErrors(workspace, host.err);
+export async function printStatus(
+  { target, output, computed }: StatusOptions,
+  host: Host,
+): Promise<ExitCode> {
+  const workspace = await openWorkspace(target, host.signal);
+  printReadErrors(workspace, host.err);
   host.out.write(render(output, { ...workspace, isLive: workspace.isLive && !computed }, host));
   const isPartial = workspace.errors.length > 0 || (workspace.isLive && workspace.warnings.length > 0);
   return isPartial ? 1 : 0;
@@ -31,9 +34,9 @@ export async function printStatus({ asked, output, computed }: StatusOptions, ho
 function render(output: StatusOutput, workspace: Workspace, host: Host): string {
   switch (output) {
     case "tree":
-      return statusTree(buildState(workspace), host.out, heldProgramming(workspace));
+      return statusTree(buildState(workspace), host.out, pendingProgramming(workspace));
     case "wide":
-      return statusTable(buildState(workspace), host.out, { noteOf: heldProgramming(workspace) });
+      return statusTable(buildState(workspace), host.out, { noteOf: pendingProgramming(workspace) });
     case "json":
       return `${JSON.stringify({ apiVersion: "v1", kind: "List", items: statuses(workspace, host.now()) }, null, 2)}\n`;
     default:
@@ -57,9 +60,8 @@ function statuses({ resources, engine, isLive }: Workspace, time: Date): unknown
 }
 
 /**
- * What is public stays: certificates. Everything else of a Secret is nobody's business, neither
- * what stands in the wrong place nor annotations, in which kubectl keeps a copy of the whole
- * object.
+ * Only certificates stay. Other data goes, even certificates' fields that contain something else;
+ * annotations go too, since `kubectl apply` keeps a copy of the whole object there.
  */
 function redacted(secret: Secret): Secret {
   const { annotations: _, ...metadata } = secret.metadata;

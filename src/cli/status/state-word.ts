@@ -1,5 +1,5 @@
 import type { ListenerState, ListenerView } from "../../view/merged-state.ts";
-import type { Style, Terminal } from "../terminal.ts";
+import type { Style, Terminal } from "../foundation/terminal.ts";
 
 const STYLE: Readonly<Record<ListenerState, Style>> = {
   serving: "green",

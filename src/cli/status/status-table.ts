@@ -1,9 +1,9 @@
 /** The merged state with one line per listener. */
 import type { ListenerView, MergedState, OwnerView } from "../../view/merged-state.ts";
 import { nameOf } from "../../view/merged-state.ts";
-import { linesOf, type Terminal } from "../terminal.ts";
-import { columns } from "../text-table.ts";
-import { type NoteOf, noteText } from "./held-programming.ts";
+import { linesOf, type Terminal } from "../foundation/terminal.ts";
+import { columns } from "../foundation/text-table.ts";
+import { type NoteOf, noteText } from "./pending-programming.ts";
 import { stateWord } from "./state-word.ts";
 
 const HEAD = [

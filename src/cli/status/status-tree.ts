@@ -9,8 +9,8 @@ import type {
   RouteView,
 } from "../../view/merged-state.ts";
 import { describe, describeListener, nameOf } from "../../view/merged-state.ts";
-import { linesOf, type Terminal } from "../terminal.ts";
-import { type NoteOf, noteText } from "./held-programming.ts";
+import { linesOf, type Terminal } from "../foundation/terminal.ts";
+import { type NoteOf, noteText } from "./pending-programming.ts";
 import { stateWord } from "./state-word.ts";
 
 interface Node {

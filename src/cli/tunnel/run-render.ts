@@ -5,10 +5,10 @@ import { ingressDocument, type Refusal } from "../../dataplanes/tunnel/ingress-d
 import { Engine } from "../../engine/engine.ts";
 import type { BackendItem } from "../../plan/backend.ts";
 import { loadPaths } from "../../sources/files/load-paths.ts";
-import { CannotRun, type ExitCode, type Host } from "../command.ts";
-import { standaloneSettings } from "../engine-settings.ts";
+import { CannotRun, type ExitCode, type Host } from "../foundation/command.ts";
+import { standaloneSettings } from "../workspace/engine-settings.ts";
 
-export interface RenderOptions {
+export interface TunnelRenderOptions {
   readonly paths: readonly string[];
   readonly gateway: string | undefined;
   readonly targets: string;
@@ -17,7 +17,7 @@ export interface RenderOptions {
   readonly partial: boolean;
 }
 
-export async function runRender(options: RenderOptions, { out, err }: Host): Promise<ExitCode> {
+export async function runRender(options: TunnelRenderOptions, { out, err }: Host): Promise<ExitCode> {
   const { resources, errors } = await loadPaths(options.paths);
   for (const { file, line, column, message } of errors) {
     err.line(`${err.style("red", "error:")} ${file}:${line}:${column}: ${message}`);
@@ -45,11 +45,11 @@ export async function runRender(options: RenderOptions, { out, err }: Host): Pro
   return incomplete ? 1 : 0;
 }
 
-function chosenGateway(served: readonly string[], asked: string | undefined): string {
+function chosenGateway(served: readonly string[], wanted: string | undefined): string {
   const list = served.length === 0 ? "there is none" : `there are ${[...served].sort().join(", ")}`;
-  if (asked !== undefined) {
-    if (served.includes(asked)) return asked;
-    throw new CannotRun(`tunnel: there is no Gateway ${asked} that is served`, `Of these, ${list}.`);
+  if (wanted !== undefined) {
+    if (served.includes(wanted)) return wanted;
+    throw new CannotRun(`tunnel: there is no Gateway ${wanted} that is served`, `Of these, ${list}.`);
   }
   const [only, ...others] = served;
   if (only !== undefined && others.length === 0) return only;
@@ -59,7 +59,10 @@ function chosenGateway(served: readonly string[], asked: string | undefined): st
   );
 }
 
-function authorityOf({ service, endpoints }: BackendItem, { targets, clusterDomain }: RenderOptions): string {
+function authorityOf(
+  { service, endpoints }: BackendItem,
+  { targets, clusterDomain }: TunnelRenderOptions,
+): string {
   const [only, ...others] = endpoints;
   if (targets === "endpoints" && only !== undefined && others.length === 0) {
     return `${only.address.includes(":") ? `[${only.address}]` : only.address}:${only.port}`;

@@ -2,18 +2,15 @@ import { type Key, keyOf } from "../../api/key.ts";
 import type { DocumentError } from "./yaml/document-error.ts";
 import type { FileContent, LocatedResource } from "./yaml/read-text.ts";
 
-/** What all files together say. */
-export interface Collection {
+/** The content of all files together. */
+export interface CollectedFiles {
   readonly resources: ReadonlyMap<Key, LocatedResource>;
   readonly errors: readonly DocumentError[];
   readonly warnings: readonly DocumentError[];
 }
 
-/**
- * Of objects that are there twice the first counts, in the order of the files; the others are
- * errors.
- */
-export function collect(contents: Iterable<FileContent>): Collection {
+/** Of an object that is there twice, the first in the order of files counts; others are errors. */
+export function collect(contents: Iterable<FileContent>): CollectedFiles {
   const resources = new Map<Key, LocatedResource>();
   const errors: DocumentError[] = [];
   const warnings: DocumentError[] = [];

@@ -1,15 +1,15 @@
 import { type FSWatcher, watch } from "node:fs";
 
-export interface Following {
-  /** A folder is watched now that was not before: it may have changed unseen. */
+export interface WatchCoverage {
+  /** A folder is watched that was not before: changes between listing and watching were missed. */
   readonly hasNew: boolean;
-  /** False when a folder could not be watched: then one has to look from time to time. */
+  /** False when a folder could not be watched: the caller must poll. */
   readonly isComplete: boolean;
 }
 
 /**
- * Says when something happened in some folders. One watch per folder rather than a recursive one:
- * those do not follow links, and it is links that Kubernetes swaps when a ConfigMap volume changes.
+ * Watches folders, one watch for each. A recursive watch does not follow links, and Kubernetes swaps
+ * links when a ConfigMap volume changes.
  */
 export class DirectoryWatch {
   readonly #watchers = new Map<string, FSWatcher>();
@@ -20,7 +20,7 @@ export class DirectoryWatch {
   }
 
   /** Watches these folders and no others. */
-  follow(directories: readonly string[]): Following {
+  follow(directories: readonly string[]): WatchCoverage {
     const wanted = new Set(directories);
     for (const [directory, watcher] of this.#watchers) {
       if (!wanted.has(directory)) this.#drop(directory, watcher);
@@ -37,15 +37,14 @@ export class DirectoryWatch {
   #add(directory: string): void {
     try {
       const watcher = watch(directory, { persistent: true }, this.#onEvent);
-      // The folder went, or the system has no more watches: look again, and try anew at the next
-      // occasion.
+      // The folder was removed, or the system has no more watches: the next refresh tries again.
       watcher.on("error", () => {
         this.#drop(directory, watcher);
         this.#onEvent();
       });
       this.#watchers.set(directory, watcher);
     } catch {
-      // Such as EMFILE or ENOSPC: the caller falls back to looking regularly.
+      // Such as EMFILE or ENOSPC: the caller falls back to polling.
     }
   }
 

@@ -19,19 +19,16 @@ export interface Settled {
   readonly directories: readonly string[];
 }
 
-interface Remembered {
+interface CachedFile {
   readonly signature: string;
   readonly content: FileContent;
 }
 
-/**
- * What the files under some paths say, brought up to date on demand; only files that changed are
- * read again.
- */
+/** The content of the files under some paths; a refresh reads only files that changed. */
 export class FolderState {
   readonly #paths: readonly string[];
   readonly #options: AdmissionOptions;
-  #files: ReadonlyMap<string, Remembered> = new Map();
+  #files: ReadonlyMap<string, CachedFile> = new Map();
   #resources: ReadonlyMap<Key, Resource> = new Map();
 
   constructor(paths: readonly string[], options: AdmissionOptions) {
@@ -41,13 +38,13 @@ export class FolderState {
 
   async refresh(signal: AbortSignal): Promise<Settled> {
     const { files, directories, errors } = await listFiles(this.#paths);
-    const remembered = new Map<string, Remembered>();
+    const cached = new Map<string, CachedFile>();
     for (const listed of files) {
       signal.throwIfAborted();
-      remembered.set(listed.file, await this.#remember(listed, signal));
+      cached.set(listed.file, await this.#readIfChanged(listed, signal));
     }
-    this.#files = remembered;
-    const collection = collect([...remembered.values()].map(({ content }) => content));
+    this.#files = cached;
+    const collection = collect([...cached.values()].map(({ content }) => content));
     return {
       changes: this.#advance(collection.resources),
       resources: collection.resources,
@@ -57,7 +54,7 @@ export class FolderState {
     };
   }
 
-  async #remember(listed: ListedFile, signal: AbortSignal): Promise<Remembered> {
+  async #readIfChanged(listed: ListedFile, signal: AbortSignal): Promise<CachedFile> {
     const before = this.#files.get(listed.file);
     const signature = signatureOf(listed.stats);
     if (before?.signature === signature) return before;
@@ -80,7 +77,7 @@ export class FolderState {
   }
 }
 
-/** A replaced file has another inode, a changed one another time or size. */
+/** A replaced file has another inode; a changed file has another time or size. */
 function signatureOf({ ino, size, mtimeMs, ctimeMs }: Stats): string {
   return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
 }

@@ -3,9 +3,8 @@ import type { DocumentError } from "./yaml/document-error.ts";
 import type { FileContent, LocatedResource } from "./yaml/read-text.ts";
 
 /**
- * A mistake in a file must not take down what it said before. An object that was good and is now
- * refused, or that may be hidden in text that cannot be read, keeps its last good version until the
- * file can be read again or goes.
+ * Keeps serving after a mistake in a file. An object keeps its last good version while its new
+ * version is refused, or while the file cannot be read as a whole. It goes when the file goes.
  */
 export function keepLastGood(previous: FileContent | undefined, next: FileContent): FileContent {
   if (previous === undefined || (next.complete && next.refused.length === 0)) return next;

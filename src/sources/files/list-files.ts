@@ -4,14 +4,14 @@ import { join } from "node:path";
 import { pathError } from "./path-error.ts";
 import type { DocumentError } from "./yaml/document-error.ts";
 
-/** A file to read, and what tells whether it has changed. */
+/** A file to read; its stats tell whether it has changed. */
 export interface ListedFile {
   readonly file: string;
   readonly stats: Stats;
 }
 
 export interface FileList {
-  /** In sorted order, each file once whatever names lead to it. */
+  /** Sorted; a file that several paths lead to is there once. */
   readonly files: readonly ListedFile[];
   readonly directories: readonly string[];
   readonly errors: readonly DocumentError[];
@@ -22,12 +22,12 @@ export const STDIN = "-";
 const MAX_DIRECTORY_DEPTH = 64;
 
 /**
- * Files as they are, folders with everything YAML or JSON below them. Hidden folders and
+ * The given files, and all YAML and JSON files below the given folders. Hidden entries and
  * node_modules are skipped.
  */
 export async function listFiles(paths: readonly string[]): Promise<FileList> {
   const walk = new Walk();
-  for (const path of paths) if (path !== STDIN) await walk.visit(path, true, []);
+  for (const path of paths) if (path !== STDIN) await walk.enter(path, true, []);
   const sorted = [...walk.files].sort(([a], [b]) => (a < b ? -1 : 1));
   const seen = new Set<string>();
   const files: ListedFile[] = [];
@@ -44,10 +44,8 @@ class Walk {
   readonly directories = new Set<string>();
   readonly errors: DocumentError[] = [];
 
-  /**
-   * `above` holds the real paths of the folders on the way: a link back to one of them is a loop.
-   */
-  async visit(path: string, given: boolean, above: readonly string[]): Promise<void> {
+  /** `above`: real paths of the folders above; a link back to one of them would be a loop. */
+  async enter(path: string, given: boolean, above: readonly string[]): Promise<void> {
     try {
       const stats = await stat(path);
       const real = await realpath(path);
@@ -55,14 +53,13 @@ class Walk {
         if (above.includes(real) || above.length >= MAX_DIRECTORY_DEPTH) return;
         this.directories.add(path);
         for (const name of (await readdir(path)).sort()) {
-          if (isCandidate(name)) await this.visit(join(path, name), false, [...above, real]);
+          if (isCandidate(name)) await this.enter(join(path, name), false, [...above, real]);
         }
       } else if (given || (stats.isFile() && /\.(?:ya?ml|json)$/i.test(path))) {
         this.files.set(path, { real, stats });
       }
     } catch (error) {
-      // Between listing a folder and looking at an entry the entry may go: only a path that was
-      // asked for is missed.
+      // An entry may be removed after its folder was listed: only a missing given path is an error.
       if (given || !isGone(error)) this.errors.push(pathError(path, error));
     }
   }

@@ -1,5 +1,5 @@
 import type { AdmissionOptions } from "../../api/admission/admit.ts";
-import { type Collection, collect } from "./collect.ts";
+import { type CollectedFiles, collect } from "./collect.ts";
 import { type ListedFile, listFiles, STDIN } from "./list-files.ts";
 import { MAX_FILE_BYTES, readFileText, tooLarge } from "./read-file.ts";
 import { type FileContent, readText } from "./yaml/read-text.ts";
@@ -8,15 +8,12 @@ export interface LoadOptions extends AdmissionOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface Loaded extends Collection {
-  /** The files that were read, in sorted order. */
+export interface Loaded extends CollectedFiles {
+  /** The files that were read: standard input first, then sorted. */
   readonly files: readonly string[];
 }
 
-/**
- * Reads files, folders and `-` (standard input) once. A file that cannot be read is an error for
- * that file alone.
- */
+/** Reads files, folders and `-` (standard input) once. An unreadable file affects no other file. */
 export async function loadPaths(paths: readonly string[], options: LoadOptions = {}): Promise<Loaded> {
   const { files, errors } = await listFiles(paths);
   const contents: FileContent[] = [];

@@ -13,7 +13,7 @@ const REASONS: Readonly<Partial<Record<string, readonly [message: string, remedy
   EMFILE: ["too many files are open", "Raise the limit of open files (ulimit -n)."],
 };
 
-/** A path that could not be read, as a finding about that path alone. */
+/** Describes why a path could not be read. */
 export function pathError(file: string, error: unknown): DocumentError {
   const code = error instanceof Error && "code" in error ? String(error.code) : "unknown";
   const [message, remedy] = REASONS[code] ?? [

@@ -3,14 +3,14 @@ import { STDIN } from "./list-files.ts";
 import { pathError } from "./path-error.ts";
 import type { DocumentError } from "./yaml/document-error.ts";
 
-/** Larger than 40,000 routes in one file; beyond it the parser would need gigabytes. */
+/** Enough for 40,000 routes in one file; for more the parser would need gigabytes. */
 export const MAX_FILE_BYTES: number = 32 * 1024 * 1024;
 
 export type TextOrError =
   | { readonly text: string; readonly error?: never }
   | { readonly text?: never; readonly error: DocumentError };
 
-/** The text of a file, or why it cannot be had. */
+/** The text of a file, or why it cannot be read. */
 export async function readFileText(file: string, signal?: AbortSignal): Promise<TextOrError> {
   try {
     const bytes = file === STDIN ? await readStdin() : await readFile(file, { ...(signal && { signal }) });

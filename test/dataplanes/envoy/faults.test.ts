@@ -47,14 +47,22 @@ describe("faults between Envoys and controllers", () => {
 function writePage(): void {
   const page = `# Faults between Envoy and its controller
 
-Each fault under a steady load of one tenant over HTTP and HTTPS, whose route changes with every change. A connection that breaks is tried again once, as clients do; a request counts as failed when its answer
-is not 200 then. In the end all tenants that came, moved and went are asked for over both ports: those that are there answer from the right backend, those that have gone do not.
+Each fault happens under a steady load of one tenant over HTTP and HTTPS, whose route changes with
+every change. A request on a connection that breaks is tried again once, as clients do; it counts as
+failed when the answer is not 200 then. At the end all tenants are requested over both ports: those
+that exist answer from the right backend, those that were removed do not.
 
 | fault | | requests | failed | tenants right in the end |
 |---|---|---:|---:|---:|
 ${rows.join("\n")}
 
-Made by \`ENVOY_FAULTS=full npx vitest run test/dataplanes/envoy/faults.test.ts\`, which fails when a request does. \`npm test\` runs a shorter form. The numbers are of one run on a machine with two cores.
+A rule, a cluster or an endpoint set that Envoy rejects (NACK) does not fail a request of another
+tenant either, on a running Envoy or a new one: \`test/dataplanes/envoy/nack.test.ts\`, and [what
+Envoy refuses](envoy.md#what-envoy-refuses).
+
+Made by \`ENVOY_FAULTS=full npx vitest run test/dataplanes/envoy/faults.test.ts\`, which fails when a
+request does. \`npm test\` runs a shorter form. The numbers are of one run on a machine with two
+cores.
 `;
   writeFileSync(new URL("../../../docs/reference/envoy-faults.md", import.meta.url), page);
 }

@@ -8,7 +8,7 @@ import { afterAll, expect, test } from "vitest";
 import { admit } from "../../../src/api/admission/admit.ts";
 import { keyOf } from "../../../src/api/key.ts";
 import type { Resource } from "../../../src/api/resource.ts";
-import { standaloneSettings } from "../../../src/cli/engine-settings.ts";
+import { standaloneSettings } from "../../../src/cli/workspace/engine-settings.ts";
 import { envoyFeatures } from "../../../src/dataplanes/envoy/features.ts";
 import { Engine } from "../../../src/engine/engine.ts";
 import type { PlanItem } from "../../../src/plan/plan.ts";

@@ -30,12 +30,12 @@ function put(name: string, text: string): void {
   writeFileSync(join(root, name), text);
 }
 
-/** Follows a source and answers when what it says becomes true. */
+/** Applies the changes of a source, and waits for conditions on the result. */
 class Follower {
   readonly state = new Map<string, Resource>();
   readonly batches: (readonly ResourceChange[])[] = [];
   settled: Settled | undefined;
-  #onNews: () => void = () => {};
+  #onChange: () => void = () => {};
 
   readonly sink = (changes: readonly ResourceChange[]): void => {
     this.batches.push(changes);
@@ -43,19 +43,19 @@ class Follower {
       if (resource === undefined) this.state.delete(key);
       else this.state.set(key, resource);
     }
-    this.#onNews();
+    this.#onChange();
   };
 
   readonly onSettled = (settled: Settled): void => {
     this.settled = settled;
-    this.#onNews();
+    this.#onChange();
   };
 
-  /** Resolves once the condition holds; the test's own time limit is the end of waiting. */
+  /** Resolves when the condition holds; only the time limit of the test ends the wait. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) {
       await new Promise<void>((resolve) => {
-        this.#onNews = resolve;
+        this.#onChange = resolve;
       });
     }
   }
@@ -68,7 +68,7 @@ class Follower {
 
 function follow(paths: readonly string[] = [root], options: FileSourceOptions = {}): Follower {
   const follower = new Follower();
-  // A poll that never comes: these tests show that watching alone is enough.
+  // No poll during the test: watching alone must be enough.
   const source = new FileSource(paths, {
     debounceMs: 20,
     pollMs: 600_000,
@@ -79,7 +79,7 @@ function follow(paths: readonly string[] = [root], options: FileSourceOptions = 
   return follower;
 }
 
-test("the first news is everything, then only what changes", async () => {
+test("the first batch has everything, later batches only what changed", async () => {
   put("a.yaml", config("a", "1"));
   put("b.yaml", config("b", "1"));
   const follower = follow();
@@ -92,7 +92,7 @@ test("the first news is everything, then only what changes", async () => {
   await follower.until(() => !follower.state.has("ConfigMap/default/b"));
 });
 
-test("an empty folder is news, too", async () => {
+test("the first batch of an empty folder is empty", async () => {
   const follower = follow();
   await follower.until(() => follower.batches.length === 1);
   expect(follower.batches[0]).toEqual([]);
@@ -100,7 +100,7 @@ test("an empty folder is news, too", async () => {
   await follower.until(() => follower.value("a") === "1");
 });
 
-test("a file replaced by renaming, as editors do, with their scratch files beside it", async () => {
+test("a file that an editor replaces by renaming is read, its scratch files are not", async () => {
   put("a.yaml", config("a", "1"));
   const follower = follow();
   await follower.until(() => follower.value("a") === "1");
@@ -112,7 +112,7 @@ test("a file replaced by renaming, as editors do, with their scratch files besid
   expect(follower.settled?.errors).toEqual([]);
 });
 
-test("folders that come with files in them, and go", async () => {
+test("folders that are created with files, and removed, are followed", async () => {
   const follower = follow();
   await follower.until(() => follower.batches.length === 1);
   mkdirSync(join(root, "x/y"), { recursive: true });
@@ -124,7 +124,7 @@ test("folders that come with files in them, and go", async () => {
   await follower.until(() => follower.state.size === 0);
 });
 
-test("a ConfigMap volume: the ..data link is swapped for another folder", async () => {
+test("a ConfigMap volume is followed when its ..data link is swapped", async () => {
   mkdirSync(join(root, "..1"));
   put("..1/a.yaml", config("a", "1"));
   symlinkSync("..1", join(root, "..data"));
@@ -139,7 +139,7 @@ test("a ConfigMap volume: the ..data link is swapped for another folder", async 
   await follower.until(() => follower.value("a") === "2");
 });
 
-test("a single file, before it exists and after it was replaced", async () => {
+test("a single file is followed before it exists and after it is replaced", async () => {
   const follower = follow([join(root, "a.yaml")]);
   await follower.until(() => follower.settled !== undefined);
   expect(follower.settled?.errors).toMatchObject([{ rule: "file/unreadable" }]);
@@ -150,7 +150,7 @@ test("a single file, before it exists and after it was replaced", async () => {
   await follower.until(() => follower.value("a") === "2");
 });
 
-test("where nothing tells of changes, looking from time to time finds them", async () => {
+test("polling finds changes where nothing can be watched", async () => {
   const missing = join(root, "not/yet/there");
   const follower = follow([missing], { pollMs: 20 });
   await follower.until(() => follower.batches.length === 1);
@@ -159,7 +159,7 @@ test("where nothing tells of changes, looking from time to time finds them", asy
   await follower.until(() => follower.value("a") === "1");
 });
 
-test("a file that breaks keeps its last good objects, says so, and recovers", async () => {
+test("a file that breaks keeps its last good objects, is reported, and recovers", async () => {
   put("a.yaml", `${config("a", "1")}---\n${config("b", "1")}---\n${config("c", "1")}`);
   const follower = follow();
   await follower.until(() => follower.state.size === 3);
@@ -176,7 +176,7 @@ test("a file that breaks keeps its last good objects, says so, and recovers", as
   expect(follower.settled?.errors).toEqual([]);
 });
 
-test("a refused object keeps its last good version; what was taken out of the file goes", async () => {
+test("a refused object keeps its last good version; an object removed from the file goes", async () => {
   put("a.yaml", `${config("a", "1")}---\n${config("b", "1")}`);
   const follower = follow();
   await follower.until(() => follower.state.size === 2);
@@ -188,7 +188,7 @@ test("a refused object keeps its last good version; what was taken out of the fi
   await follower.until(() => follower.state.size === 0);
 });
 
-test("only files that changed are read again, and a rewrite of the same text is no news", async () => {
+test("only changed files are read again, and an equal object is no change", async () => {
   put("a.yaml", config("a", "1"));
   put("b.yaml", config("b", "1"));
   const state = new FolderState([root], {});
@@ -201,7 +201,7 @@ test("only files that changed are read again, and a rewrite of the same text is 
   expect(second.resources.get("ConfigMap/default/b")).toBe(first.resources.get("ConfigMap/default/b"));
 });
 
-test("when the first of two equal objects goes, the second takes over in one step", async () => {
+test("when the first of two objects with one name goes, the second replaces it in one batch", async () => {
   put("a.yaml", config("x", "first"));
   put("b.yaml", config("x", "second"));
   const state = new FolderState([root], {});

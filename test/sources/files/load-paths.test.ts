@@ -26,7 +26,7 @@ function put(name: string, text: string): string {
 
 const namespace = (name: string): string => `apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${name}\n`;
 
-test("folders are read with all below them, hidden ones and other files left out", async () => {
+test("folders are read with all YAML and JSON below them, without hidden entries", async () => {
   for (const name of [
     "b.yaml",
     "a.yml",
@@ -53,7 +53,7 @@ test("folders are read with all below them, hidden ones and other files left out
   );
 });
 
-test("the examples of the three documents are admitted", async () => {
+test("examples like those of the three revisions of GEP-1713 are admitted", async () => {
   const { resources, errors, warnings } = await loadPaths([join(import.meta.dirname, "examples")]);
   expect(errors).toEqual([]);
   expect(warnings).toEqual([]);
@@ -72,7 +72,7 @@ test("the examples of the three documents are admitted", async () => {
   });
 });
 
-test("the same object in two files: the first in sorted order counts, the error names both places", async () => {
+test("of an object in two files the first in sorted order counts, and the error names both", async () => {
   const first = put("a.yaml", `${namespace("x")}---\n${namespace("x")}`);
   const second = put("b.yaml", `# later\n${namespace("x")}`);
   const { resources, errors } = await loadPaths([second, first]);
@@ -97,7 +97,7 @@ test("a file named twice, or by a link, is read once", async () => {
   expect(files).toEqual([file]);
 });
 
-test("links that go in circles end", async () => {
+test("circular links are not followed for ever", async () => {
   put("a/b/c.yaml", namespace("x"));
   symlinkSync(join(root, "a"), join(root, "a/b/back"));
   symlinkSync(join(root, "self"), join(root, "self"));
@@ -134,12 +134,12 @@ test.each([
   ["EACCES", "may not be read"],
   ["EMFILE", "too many files are open"],
   ["EIO", "could not be read (EIO)"],
-])("a file that cannot be read: %s", (code, message) => {
+])("the error of a file that fails with %s says: %s", (code, message) => {
   const error = pathError("f.yaml", Object.assign(new Error("no"), { code }));
   expect(error).toMatchObject({ file: "f.yaml", line: 1, column: 1, rule: "file/unreadable", message });
 });
 
-test("a huge file is refused by its size, without reading it", async () => {
+test("a file over the size limit is refused without reading it", async () => {
   const file = put("a.yaml", "");
   truncateSync(file, 64 * 1024 * 1024);
   put("b.yaml", namespace("other"));
@@ -148,7 +148,7 @@ test("a huge file is refused by its size, without reading it", async () => {
   expect(errors).toMatchObject([{ file, rule: "file/too-large", remedy: "Split it into several files." }]);
 });
 
-test("text that is not UTF-8 says where", () => {
+test("the error of text that is not UTF-8 has its line and column", () => {
   const bytes = Buffer.concat([Buffer.from("a: b\nc: é"), Buffer.from([0xff, 0xfe])]);
   expect(decode(bytes, "f.yaml").error).toMatchObject({
     file: "f.yaml",
@@ -159,7 +159,7 @@ test("text that is not UTF-8 says where", () => {
   expect(decode(Buffer.from("a: é"), "f.yaml")).toEqual({ text: "a: é" });
 });
 
-test("a hundred sets of sixty-four listeners are read, and the one with sixty-five among them is found", async () => {
+test("a set with sixty-five listeners is refused among a hundred with sixty-four", async () => {
   const entry = (i: number): string => `  - {name: l${i}, port: ${i + 1}, protocol: HTTP}`;
   const listeners = Array.from({ length: 64 }, (_, i) => entry(i)).join("\n");
   const set = (name: string): string =>

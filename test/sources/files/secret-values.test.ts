@@ -1,4 +1,4 @@
-/** Whatever is wrong with a Secret: no message quotes what it holds. */
+/** No message about a broken Secret quotes a value of it. */
 import { describe, expect, test } from "vitest";
 import type { ApiObject } from "../../../src/kubernetes/api-object.ts";
 import { jsonLines } from "../../../src/kubernetes/json-lines.ts";
@@ -45,16 +45,16 @@ const broken: Readonly<Record<string, string>> = {
 };
 
 describe("a Secret with", () => {
-  test.each(Object.entries(broken))("%s is refused without a word of it", (_title, text) => {
+  test.each(Object.entries(broken))("%s is refused without quoting the value", (_title, text) => {
     const { errors, warnings } = readText(text, "secret.yaml");
     expect(errors.length).toBeGreaterThan(0);
-    const told = JSON.stringify([...errors, ...warnings]);
-    expect(told).not.toContain(VALUE);
-    expect(told).not.toContain("8732");
+    const messages = JSON.stringify([...errors, ...warnings]);
+    expect(messages).not.toContain(VALUE);
+    expect(messages).not.toContain("8732");
   });
 });
 
-test("a Secret of a cluster that is not shaped as expected is left out without a word of it", () => {
+test("a malformed Secret of a cluster is left out without quoting its values", () => {
   const metadata = { name: "s", namespace: "team", resourceVersion: "1" };
   for (const fields of [{ data: { password: 8732 } }, { data: VALUE }, { type: 8732 }]) {
     const shaped = shaperOf("Secret", "v1")({ metadata, ...fields } as unknown as ApiObject);
@@ -63,7 +63,7 @@ test("a Secret of a cluster that is not shaped as expected is left out without a
   }
 });
 
-test("a line of the API server that is no JSON is not quoted", async () => {
+test("a line of the API server that is not JSON is not quoted", async () => {
   async function* chunks(): AsyncGenerator<Buffer> {
     yield Buffer.from(`{"data":{"password":${VALUE}}}\n`);
   }

@@ -1,12 +1,12 @@
-/** Certificates: their time, and the names that they are for. */
+/** Rules about certificates: validity, expiry, and the names that they cover. */
 import { coversPattern, isWildcard } from "../../../plan/hostname.ts";
 import type { CertificateView } from "../../../view/merged-state.ts";
-import type { CheckInput, Problem, Rule } from "../finding.ts";
-import { attachedListeners, lacksGrant, type OwnedListener } from "../places.ts";
+import type { CheckInput, CheckRule, Problem } from "./finding.ts";
+import { attachedListeners, lacksGrant, type OwnedListener } from "./places.ts";
 
 const DAY_MS = 86_400_000;
 
-export const certificateExpired: Rule = {
+export const certificateExpired: CheckRule = {
   id: "certificate-expired",
   severity: "error",
   summary: "A certificate has ended: clients refuse the connection.",
@@ -14,7 +14,7 @@ export const certificateExpired: Rule = {
     expiring(input, (days) => days < 0, "has ended", "Renew it now: clients refuse the connection."),
 };
 
-export const certificateExpiring: Rule = {
+export const certificateExpiring: CheckRule = {
   id: "certificate-expiring",
   severity: "warning",
   summary: "A certificate ends soon (--expiry-days, 30 by default).",
@@ -43,7 +43,7 @@ function* expiring(
   }
 }
 
-export const certificateName: Rule = {
+export const certificateName: CheckRule = {
   id: "certificate-name",
   severity: "warning",
   summary: "No certificate of a listener is for its hostname: clients refuse the connection.",
@@ -64,11 +64,11 @@ export const certificateName: Rule = {
 };
 
 /**
- * A browser reuses an HTTP/2 connection for every name of its certificate: a certificate that also
- * covers another tenant's hostname sends that tenant's requests over this connection, where they
- * get 421.
+ * A browser reuses an HTTP/2 connection for every name of the certificate (RFC 9113, 9.1.1). If the
+ * certificate also covers another tenant's hostname, that tenant's requests come on this connection
+ * and get 421.
  */
-export const certificateOverlap: Rule = {
+export const certificateOverlap: CheckRule = {
   id: "certificate-covers-other-tenant",
   severity: "warning",
   summary:
@@ -111,7 +111,7 @@ function* certificates(state: CheckInput["state"]): Generator<UsedCertificate> {
   }
 }
 
-/** A certificate's wildcard stands for exactly one label, a listener's for any number. */
+/** A wildcard of a certificate matches exactly one label, a wildcard of a listener any number. */
 function isFor(name: string, hostname: string): boolean {
   if (name === hostname) return true;
   if (!isWildcard(name) || isWildcard(hostname)) return false;
@@ -122,7 +122,7 @@ function overlapsName(name: string, hostname: string): boolean {
   return isFor(name, hostname) || (isWildcard(hostname) && coversPattern(hostname, name));
 }
 
-export const certificateInvalid: Rule = {
+export const certificateInvalid: CheckRule = {
   id: "certificate-invalid",
   severity: "error",
   summary:

@@ -1,9 +1,9 @@
-/** Listeners: who holds what, and what does not resolve. */
+/** Rules about listeners: conflicts, refusals, references, listeners without routes. */
 import { describeListener } from "../../../view/merged-state.ts";
-import type { Rule } from "../finding.ts";
-import { attachedListeners, lacksCertificate, lacksGrant } from "../places.ts";
+import type { CheckRule } from "./finding.ts";
+import { attachedListeners, lacksCertificate, lacksGrant } from "./places.ts";
 
-export const listenerConflict: Rule = {
+export const listenerConflict: CheckRule = {
   id: "listener-conflict",
   severity: "error",
   summary: "Another listener of the Gateway holds the port and hostname.",
@@ -25,7 +25,7 @@ export const listenerConflict: Rule = {
   },
 };
 
-export const listenerRefused: Rule = {
+export const listenerRefused: CheckRule = {
   id: "listener-not-accepted",
   severity: "error",
   summary:
@@ -52,7 +52,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   NoValidCACertificate: "The Gateway's owner must mend spec.tls.frontend.",
 };
 
-export const listenerReference: Rule = {
+export const listenerReference: CheckRule = {
   id: "listener-reference",
   severity: "warning",
   summary:
@@ -71,7 +71,7 @@ export const listenerReference: Rule = {
   },
 };
 
-export const listenerWithoutRoutes: Rule = {
+export const listenerWithoutRoutes: CheckRule = {
   id: "listener-without-routes",
   severity: "info",
   summary: "A listener is served and no route is attached: requests get 404, connections nothing.",
@@ -95,10 +95,10 @@ function nothingFor(protocol: string): string {
 }
 
 /**
- * Before `listeners` became optional, Gateways that only carry sets had one that serves nothing. It
- * still takes a port, or every hostname of one.
+ * Before `listeners` became optional, a Gateway that only carried sets needed a placeholder
+ * listener. It still takes a hostname of its port, or all of them.
  */
-export const placeholderListener: Rule = {
+export const placeholderListener: CheckRule = {
   id: "placeholder-listener",
   severity: "info",
   summary: "A Gateway that takes sets has a listener of its own without routes: probably a placeholder.",

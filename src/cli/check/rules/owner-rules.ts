@@ -1,12 +1,12 @@
-/** Gateways, sets and their classes. */
+/** Rules about Gateways, ListenerSets and their classes. */
 import { keyFor } from "../../../api/key.ts";
 import type { Kind } from "../../../api/resource.ts";
 import { DEFAULT_CONTROLLER } from "../../../engine/foundation/settings.ts";
 import { describe, type OwnerView } from "../../../view/merged-state.ts";
-import type { CheckInput, Problem, Rule } from "../finding.ts";
-import { keyOfRef, ownersOf } from "../places.ts";
+import type { CheckInput, CheckRule, Problem } from "./finding.ts";
+import { keyOfRef, ownersOf } from "./places.ts";
 
-export const unknownClass: Rule = {
+export const unknownClass: CheckRule = {
   id: "unknown-class",
   severity: "info",
   summary: "A Gateway names a GatewayClass that is not among the manifests.",
@@ -25,7 +25,7 @@ export const unknownClass: Rule = {
   },
 };
 
-export const otherController: Rule = {
+export const otherController: CheckRule = {
   id: "other-controller",
   severity: "info",
   summary: "A Gateway, or the Gateway of a set, belongs to another controller: Mergeway does not serve it.",
@@ -40,14 +40,14 @@ export const otherController: Rule = {
   },
 };
 
-export const gatewayNotAccepted: Rule = {
+export const gatewayNotAccepted: CheckRule = {
   id: "gateway-not-accepted",
   severity: "error",
   summary: "A Gateway is not accepted, and nothing of it is served.",
   find: (input) => notAttached(input, ({ role }) => role !== "set"),
 };
 
-export const setNotAccepted: Rule = {
+export const setNotAccepted: CheckRule = {
   id: "set-not-accepted",
   severity: "error",
   summary: "A ListenerSet is not attached to its Gateway: it may not, or the Gateway is not there.",
@@ -76,7 +76,7 @@ function* notAttached({ state }: CheckInput, concerns: (owner: OwnerView) => boo
   }
 }
 
-export const gatewayReferences: Rule = {
+export const gatewayReferences: CheckRule = {
   id: "gateway-reference",
   severity: "error",
   summary: "A reference of the Gateway itself (its client certificate for backends) does not resolve.",
@@ -94,7 +94,7 @@ export const gatewayReferences: Rule = {
   },
 };
 
-export const namespaceUnknown: Rule = {
+export const namespaceUnknown: CheckRule = {
   id: "namespace-labels-unknown",
   severity: "info",
   summary: "A Gateway selects namespaces by label, and the Namespace of a set is not among the manifests.",

@@ -1,11 +1,11 @@
-/** Grants that are missing, for listeners and routes alike. */
-import type { Problem, Rule } from "../finding.ts";
-import { attachedListeners, keyOfRef, lacksGrant } from "../places.ts";
+/** Rules about references: missing grants, backends and policies. */
+import type { CheckRule, Problem } from "./finding.ts";
+import { attachedListeners, keyOfRef, lacksGrant } from "./places.ts";
 
 const GRANT =
   "Add a ReferenceGrant in that namespace. Grants are not inherited: one for the Gateway does not serve its sets.";
 
-export const missingGrant: Rule = {
+export const missingGrant: CheckRule = {
   id: "missing-grant",
   severity: "error",
   summary: "A reference into another namespace that no ReferenceGrant permits.",
@@ -30,7 +30,7 @@ export const missingGrant: Rule = {
   },
 };
 
-export const routeReference: Rule = {
+export const routeReference: CheckRule = {
   id: "route-reference",
   severity: "error",
   summary: "A backend of a route does not exist or cannot be used: its share of the requests gets 500.",
@@ -55,21 +55,21 @@ export const routeReference: Rule = {
   },
 };
 
-/** Clusters fill EndpointSlices themselves: where none are given, nothing can be said. */
-export const noEndpoints: Rule = {
+/** Manifests often have no EndpointSlices, since a cluster makes them: then this says nothing. */
+export const noEndpoints: CheckRule = {
   id: "no-endpoints",
   severity: "info",
   summary:
     "A Service that a route uses has no ready endpoint (only where EndpointSlices are among the manifests).",
   *find({ state, workspace: { resources } }) {
     if (!resources.values().some(({ kind }) => kind === "EndpointSlice")) return;
-    const told = new Set<string>();
+    const reported = new Set<string>();
     for (const { listener } of attachedListeners(state)) {
       for (const route of listener.routes) {
         for (const backend of route.backends) {
           const id = `${keyOfRef(route)}|${backend.namespace}/${backend.name}:${backend.port}`;
-          if (backend.endpoints !== 0 || told.has(id)) continue;
-          told.add(id);
+          if (backend.endpoints !== 0 || reported.has(id)) continue;
+          reported.add(id);
           const problem: Problem = {
             at: keyOfRef(route),
             path: ["spec", "rules"],
@@ -83,7 +83,7 @@ export const noEndpoints: Rule = {
   },
 };
 
-export const policyNotAccepted: Rule = {
+export const policyNotAccepted: CheckRule = {
   id: "policy-not-accepted",
   severity: "error",
   summary:

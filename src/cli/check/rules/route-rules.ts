@@ -1,16 +1,16 @@
-/** Routes: whether somebody takes them, and whether anything reaches their rules. */
+/** Rules about routes: whether a parent accepts them, and whether requests reach their rules. */
 import { type Key, keyFor } from "../../../api/key.ts";
 import type { ParentReference } from "../../../api/references.ts";
 import { GROUP_OF_KIND, type Kind, type Resource } from "../../../api/resource.ts";
 import type { ListenerOverlap } from "../../../matching/overlap/overlap.ts";
 import type { HostItem, ListenerItem } from "../../../plan/plan.ts";
-import type { Rule as PlanRule, RuleOrigin } from "../../../plan/rule.ts";
+import type { Rule, RuleOrigin } from "../../../plan/rule.ts";
 import { isRoute } from "../../../view/build-routes.ts";
 import { heldRefusals } from "../../../view/pending-refusal.ts";
-import type { CheckInput, Problem, Rule } from "../finding.ts";
-import { rulePath } from "../places.ts";
+import type { CheckInput, CheckRule, Problem } from "./finding.ts";
+import { rulePath } from "./places.ts";
 
-export const routeWithoutParent: Rule = {
+export const routeWithoutParent: CheckRule = {
   id: "route-without-parent",
   severity: "error",
   summary: "A route names no parent, or one that is not here.",
@@ -25,10 +25,10 @@ export const routeWithoutParent: Rule = {
       const verdict = engine.verdict(key);
       const judged = verdict?.type === "route" ? verdict.parents.map(({ parentRef }) => parentRef) : [];
       for (const [index, reference] of references.entries()) {
-        // Services are parents in a mesh, and none of ours.
+        // A Service as parent is for a service mesh (GAMMA), not for a Gateway.
         if (reference.kind === "Service" || judged.includes(reference)) continue;
         const namespace = reference.namespace ?? resource.metadata.namespace ?? "";
-        if (isElsewhere(reference, namespace, resources)) continue;
+        if (exists(reference, namespace, resources)) continue;
         yield {
           at: key,
           path: ["spec", "parentRefs", index],
@@ -40,8 +40,8 @@ export const routeWithoutParent: Rule = {
   },
 };
 
-/** It is here, and another controller's or refused: other rules tell. */
-function isElsewhere(
+/** The parent exists, but is refused or of another controller: other rules report that. */
+function exists(
   { group, kind, name }: ParentReference,
   namespace: string,
   resources: ReadonlyMap<Key, Resource>,
@@ -71,7 +71,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   Conflicted: "Use a hostname of its own, or move both routes to one kind.",
 };
 
-export const routeNotAccepted: Rule = {
+export const routeNotAccepted: CheckRule = {
   id: "route-not-accepted",
   severity: "error",
   summary: "A parent is there and does not take the route.",
@@ -93,7 +93,7 @@ export const routeNotAccepted: Rule = {
   },
 };
 
-export const ruleDropped: Rule = {
+export const ruleDropped: CheckRule = {
   id: "rule-dropped",
   severity: "error",
   summary: "A rule of a route cannot be served as written and is left out.",
@@ -116,7 +116,7 @@ export const ruleDropped: Rule = {
   },
 };
 
-export const ruleRefused: Rule = {
+export const ruleRefused: CheckRule = {
   id: "rule-refused",
   severity: "error",
   summary: "The data plane refuses a rule or a backend of a route, as its status says.",
@@ -135,7 +135,7 @@ export const ruleRefused: Rule = {
   },
 };
 
-export const shadowedRule: Rule = {
+export const shadowedRule: CheckRule = {
   id: "shadowed-rule",
   severity: "warning",
   summary: "No request reaches a rule: an earlier one takes everything that it matches.",
@@ -154,7 +154,7 @@ export const shadowedRule: Rule = {
   },
 };
 
-export const unreachableHostname: Rule = {
+export const unreachableHostname: CheckRule = {
   id: "unreachable-hostname",
   severity: "warning",
   summary:
@@ -174,8 +174,8 @@ export const unreachableHostname: Rule = {
   },
 };
 
-/** Two tenants: what the Gateway's own listeners give or take is the platform team's doing. */
-export const wildcardCarved: Rule = {
+/** Between two tenants only: the Gateway's own listeners are the platform team's decision. */
+export const wildcardCarved: CheckRule = {
   id: "name-out-of-wildcard",
   severity: "warning",
   summary: "A set of one namespace takes a hostname out of the wildcard that another namespace's set holds.",
@@ -189,7 +189,7 @@ function* namesTaken(
   for (const { port, report } of overlaps) {
     for (const each of report.listeners) {
       const { listener: wide, by } = each;
-      // Whoever takes every name means: every name that nobody else brings.
+      // A listener without hostname means every name that no other listener has.
       if (wide.hostname === "" || wide.owner.namespace === by.owner.namespace || !concerns(each)) continue;
       const { kind, namespace, name } = wide.owner;
       yield {
@@ -207,7 +207,7 @@ function isGatewaysOwn({ gateway, owner: { kind, namespace, name } }: ListenerIt
   return kind === "Gateway" && `${namespace}/${name}` === gateway;
 }
 
-export const overlap: Rule = {
+export const overlap: CheckRule = {
   id: "overlap",
   severity: "info",
   summary:
@@ -236,7 +236,7 @@ export const overlap: Rule = {
 
 function ruleProblem(
   { workspace: { resources } }: CheckInput,
-  { origin: { kind, namespace, name, rule, match } }: PlanRule,
+  { origin: { kind, namespace, name, rule, match } }: Rule,
   problem: Pick<Problem, "message" | "remedy" | "path">,
 ): Problem {
   const at = keyFor(kind, namespace, name);

@@ -1,11 +1,9 @@
-/**
- * What is wrong at one place of one file, and what would be right. Lines and columns count from 1.
- */
+/** What is wrong at one place of a file, and how to fix it. Lines and columns count from 1. */
 export interface DocumentError extends Position {
   readonly file: string;
   /** Field path such as `spec.listeners[0].port`. */
   readonly path?: string;
-  /** The object it is about, as far as it can be told: `HTTPRoute team-a/web`. */
+  /** The object it is about, if that is known: `HTTPRoute team-a/web`. */
   readonly object?: string;
   readonly rule: string;
   readonly message: string;

@@ -1,12 +1,11 @@
-/** Deeper than any Kubernetes object, and shallow enough for a parser that recurses. */
+/** Deeper than any Kubernetes object, and shallow enough for a recursive parser. */
 const MAX_DEPTH = 200;
 /** `- - - …` and `? ? ? …` on one line. */
 const MAX_INLINE = 50;
 
 /**
- * Offset of the place where a document nests too deeply to be given to the YAML parser, if there is
- * one. An estimate made in one pass, never below the true depth: brackets, steps of indentation,
- * inline indicators.
+ * The offset where a document nests too deeply for the YAML parser, if there is one. One pass over
+ * brackets, indentation and inline indicators estimates the depth, never below the true depth.
  */
 export function tooDeepAt(text: string): number | undefined {
   const indents: number[] = [];

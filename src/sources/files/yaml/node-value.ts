@@ -2,9 +2,8 @@ import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair } 
 import type { FieldPath } from "../../../api/admission/schema/field-error.ts";
 
 /**
- * A YAML tree as the JSON value that kubectl would send, without the surprises of hostile files:
- * expansion of anchors is counted and capped, keys such as `__proto__` are plain keys, a key that
- * comes twice is reported.
+ * A YAML tree as the JSON value that kubectl would send. Safe for hostile files: expansion of
+ * anchors is capped, keys such as `__proto__` are plain keys, duplicate keys are reported.
  */
 export interface NodeValue {
   readonly value: unknown;
@@ -13,17 +12,14 @@ export interface NodeValue {
 
 export interface ValueProblem {
   readonly offset: number;
-  /** The object it is in; empty when it concerns the whole document. */
+  /** Path of the object it is in; empty when it is about the whole document. */
   readonly path: FieldPath;
   readonly rule: string;
   readonly message: string;
   readonly remedy: string;
 }
 
-/**
- * Aliases may repeat content, but not without end: this many times what is written, beyond a small
- * allowance.
- */
+/** Aliases may expand a document to this many times what is written, and always to FREE_VALUES. */
 const MAX_EXPANSION = 100;
 const FREE_VALUES = 1000;
 
@@ -49,9 +45,9 @@ interface Anchored {
 
 class Reader {
   readonly problems: ValueProblem[] = [];
-  /** Values that stand in the text. */
+  /** Values written in the text. */
   written = 0;
-  /** Values after expansion; a float, since a bomb overflows integers. */
+  /** Values after expansion; may exceed safe integers when aliases nest. */
   total = 0;
   readonly #anchors = new Map<string, Anchored>();
   readonly #path: (string | number)[] = [];
@@ -69,7 +65,7 @@ class Reader {
     if (isAlias(node)) {
       const anchored = this.#anchors.get(node.source);
       if (anchored === undefined) {
-        // Not named: a password may begin with an asterisk.
+        // The message does not name the alias: it may be a password that begins with an asterisk.
         const remedy =
           "Put an anchor of that name before what it should repeat; put a text that begins with * in quotes.";
         this.#report(node, "yaml/alias", "an alias that has no anchor before it", remedy);
@@ -129,7 +125,7 @@ class Reader {
   }
 }
 
-/** Own keys win over merged ones, earlier sources over later ones. */
+/** Own keys win over merged keys, earlier sources over later ones. */
 function mergeInto(entries: Map<string, unknown>, source: unknown): void {
   if (typeof source !== "object" || source === null || Array.isArray(source)) return;
   for (const [name, field] of Object.entries(source)) if (!entries.has(name)) entries.set(name, field);

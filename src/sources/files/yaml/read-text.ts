@@ -6,13 +6,13 @@ import type { DocumentError, Position } from "./document-error.ts";
 import { type Chunk, splitDocuments } from "./split-documents.ts";
 import { readDocument, type YamlDocument } from "./yaml-document.ts";
 
-/** What one file holds. Good documents count whatever their neighbours are like. */
+/** The content of one file. A bad document does not affect the others. */
 export interface FileContent {
   readonly file: string;
   readonly documents: readonly LocatedResource[];
   readonly errors: readonly DocumentError[];
   readonly warnings: readonly DocumentError[];
-  /** False when some part of the text could not be read at all, so that objects may be missing. */
+  /** False when a part of the text could not be parsed: objects may be missing. */
   readonly complete: boolean;
   /** Objects that are in the text but were refused. */
   readonly refused: readonly Key[];
@@ -21,7 +21,7 @@ export interface FileContent {
 export interface LocatedResource extends Position {
   readonly resource: Resource;
   readonly file: string;
-  /** Where a field of it stands; the nearest holder for a field that is not written. */
+  /** Where a field is; for a field that is not written, its nearest written parent. */
   locate(path: FieldPath): Position;
 }
 
@@ -37,14 +37,11 @@ interface DocumentPlace extends Position {
   readonly resource: Resource;
   readonly file: string;
   readonly chunk: Chunk;
-  /** Where the object stands in its document: empty unless it is an item of a List. */
+  /** Path of the object in its document: empty unless it is an item of a List. */
   readonly prefix: FieldPath;
 }
 
-/**
- * Keeps the text of its document rather than its tree: places are asked for rarely, trees are
- * large.
- */
+/** Keeps the text of its document instead of the tree: trees are large, and rarely needed. */
 class PlacedResource implements LocatedResource {
   readonly resource: Resource;
   readonly file: string;
@@ -67,7 +64,7 @@ class PlacedResource implements LocatedResource {
   }
 }
 
-/** Questions about one document come in a row, so the latest tree is kept while memory allows. */
+/** Lookups in one document come in a row, so the latest tree is kept while memory allows. */
 let latest: { readonly chunk: Chunk; readonly document: WeakRef<YamlDocument> } | undefined;
 
 function parsed(chunk: Chunk): YamlDocument {
@@ -78,7 +75,7 @@ function parsed(chunk: Chunk): YamlDocument {
   return document;
 }
 
-/** Lists inside lists are legal but pointless; deeper ones are a mistake. */
+/** A List may contain Lists; deeper nesting than this is a mistake. */
 const MAX_LIST_DEPTH = 4;
 
 class TextReader {
@@ -125,9 +122,9 @@ class TextReader {
     const name = nameOf(value);
     for (const error of errors) this.#errors.push(this.#placed(error, name, at));
     for (const warning of warnings) this.#warnings.push(this.#placed(warning, name, at));
-    // An object with a key that comes twice is refused even when what is left of it would do.
-    const isSpoilt = at.document.problems.some(({ path }) => startsWith(path, at.path));
-    if (errors.length > 0 || (resource !== undefined && isSpoilt)) this.#refuse(value);
+    // An object with a duplicate key is refused even if the rest of it is valid.
+    const hasProblem = at.document.problems.some(({ path }) => startsWith(path, at.path));
+    if (errors.length > 0 || (resource !== undefined && hasProblem)) this.#refuse(value);
     else if (resource !== undefined) {
       const { line, column } = at.document.locate(at.path);
       const place = { resource, file: this.#file, line, column, chunk: at.chunk, prefix: at.path };
@@ -198,7 +195,7 @@ interface ObjectIdentity {
   readonly name: string | undefined;
 }
 
-/** As much as can be told of an object that may be wrong in every way. */
+/** What is known of an object that may be invalid in any way. */
 function identityOf(value: unknown): ObjectIdentity {
   const object = fieldsOf(value);
   const metadata = fieldsOf(object["metadata"]);

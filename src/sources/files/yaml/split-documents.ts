@@ -1,4 +1,4 @@
-/** One YAML document of a file, by itself: a mistake in one must not hurt its neighbours. */
+/** The text of one YAML document: each is parsed alone, so that a mistake affects no other. */
 export interface Chunk {
   readonly text: string;
   /** The line of the file that the chunk begins on, from 1. */
@@ -6,9 +6,8 @@ export interface Chunk {
 }
 
 /**
- * Splits at `---` and `...` lines. At the beginning of a line these are always markers in YAML, in
- * whatever text they stand. Chunks without content (comments, blank lines, directives) are left
- * out.
+ * Splits at `---` and `...` lines. At the beginning of a line YAML always takes these as markers,
+ * also inside a scalar. Chunks without content (comments, blank lines, directives) are left out.
  */
 export function splitDocuments(text: string): readonly Chunk[] {
   const chunks: Chunk[] = [];
@@ -36,7 +35,7 @@ export function splitDocuments(text: string): readonly Chunk[] {
   return chunks;
 }
 
-/** Where the next line begins; lines end as YAML has it: LF, CR LF or a lone CR. */
+/** Where the next line begins; a line ends with LF or CR LF. */
 function lineEnd(text: string, from: number): number {
   const feed = text.indexOf("\n", from);
   return feed < 0 ? text.length : feed + 1;

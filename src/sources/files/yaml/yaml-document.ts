@@ -24,9 +24,9 @@ interface YamlProblem extends Position {
 export interface YamlDocument {
   readonly value: unknown;
   readonly problems: readonly YamlProblem[];
-  /** False when the text could not be read as YAML: then there is no value. */
+  /** False when the text is not YAML: there is no value then. */
   readonly readable: boolean;
-  /** Where a field stands; for a field that is missing, where its nearest holder stands. */
+  /** Where a field is; for a field that is missing, its nearest parent. */
   readonly locate: (path: FieldPath) => Position;
 }
 
@@ -36,7 +36,7 @@ export function readDocument(chunk: Chunk): YamlDocument {
   const lines = new LineCounter();
   const place = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
-    // Before the parser has seen a line its counter knows none, and answers 0.
+    // The counter answers 0 before the parser has seen a line.
     return { line: chunk.line + Math.max(line, 1) - 1, column: Math.max(col, 1) };
   };
   const refuse = (problem: ValueProblem): YamlDocument => {
@@ -67,7 +67,7 @@ export function readDocument(chunk: Chunk): YamlDocument {
 const QUOTES_SOURCE =
   /^(not a YAML token|block scalar header includes extra characters|unexpected \S+ token in YAML (?:stream|document)|unresolved tag|invalid escape sequence)\b.*$/s;
 
-/** What the parser quotes of the text may be of a Secret; the place is told anyway. */
+/** Removes text that the parser quotes: it may be of a Secret. The position is enough. */
 function withoutSource(message: string): string {
   return message.replace(QUOTES_SOURCE, "$1");
 }
@@ -81,9 +81,7 @@ function unreadable(problems: readonly ValueProblem[], place: (offset: number) =
   };
 }
 
-/**
- * Plain scalars mean what they mean to kubectl, whose YAML is 1.1: `on` is true and 0777 is octal.
- */
+/** Plain scalars as kubectl reads them, with YAML 1.1: `on` is true and 0777 is octal. */
 const BOOLEAN_1_1: ScalarTag = {
   tag: "tag:yaml.org,2002:bool",
   default: true,
@@ -120,7 +118,7 @@ function countLines(text: string, lines: LineCounter): void {
   for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines.addNewLine(at + 1);
 }
 
-/** The key of a field, the beginning of a list entry. */
+/** The offset of a field's key, or of a list entry's beginning. */
 function offsetOf(document: Document, path: FieldPath): number {
   let node: unknown = document.contents;
   let offset = (document.contents as Node | null)?.range?.[0] ?? 0;

@@ -1,0 +1,103 @@
+/**
+ * The metrics of `mergeway run`. Labels are bounded by the configuration, never by what clients
+ * send: `hostname` is the pattern that served, `code` the class of the status. Metrics of Gateway
+ * API objects have the names of gateway-api-state-metrics.
+ */
+export interface MetricSpec {
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+export const METRICS: Readonly<Record<string, MetricSpec>> = {
+  gatewayapi_gateway_info: {
+    type: "gauge",
+    help: "A Gateway that is served, always 1",
+    labels: ["namespace", "name", "gatewayclass_name"],
+  },
+  gatewayapi_gateway_status: {
+    type: "gauge",
+    help: "1 where the condition of the Gateway is True",
+    labels: ["namespace", "name", "type"],
+  },
+  gatewayapi_gateway_status_attached_listener_sets: {
+    type: "gauge",
+    help: "Sets of listeners that the Gateway has taken",
+    labels: ["namespace", "name"],
+  },
+  gatewayapi_listenerset_info: {
+    type: "gauge",
+    help: "A set of listeners and the Gateway that it names, always 1",
+    labels: ["kind", "namespace", "name", "gateway_namespace", "gateway_name"],
+  },
+  gatewayapi_listenerset_status: {
+    type: "gauge",
+    help: "1 where the condition of the set is True",
+    labels: ["kind", "namespace", "name", "type"],
+  },
+  gatewayapi_listener_status_attached_routes: {
+    type: "gauge",
+    help: "Routes attached to a listener",
+    labels: ["kind", "namespace", "name", "listener_name"],
+  },
+  mergeway_listener_state: {
+    type: "gauge",
+    help: "The state of a listener (serving, waiting, failed, conflicted, refused), always 1",
+    labels: ["kind", "namespace", "name", "listener_name", "state"],
+  },
+  mergeway_certificate_not_after_seconds: {
+    type: "gauge",
+    help: "When the certificate of a listener ends, in seconds since the epoch",
+    labels: ["namespace", "name"],
+  },
+  mergeway_stray_routes: {
+    type: "gauge",
+    help: "Routes that no listener has taken",
+    labels: [],
+  },
+  mergeway_requests_total: {
+    type: "counter",
+    help: "HTTP requests by the hostname pattern that served them and the class of the status; the code is 000 when the client left before there was one",
+    labels: ["hostname", "code"],
+  },
+  mergeway_request_duration_seconds: {
+    type: "histogram",
+    help: "Time from the head of a request to the last byte of its response",
+    labels: ["hostname"],
+  },
+  mergeway_request_bytes_total: {
+    type: "counter",
+    help: "Bytes of request bodies",
+    labels: ["hostname"],
+  },
+  mergeway_response_bytes_total: {
+    type: "counter",
+    help: "Bytes of response bodies",
+    labels: ["hostname"],
+  },
+  mergeway_tenant_refusals_total: {
+    type: "counter",
+    help: "What was refused because a tenant (the object that carries the listener) had as much as it may have: connections, requests, or (backend, Envoy alone) requests to one backend",
+    labels: ["kind", "namespace", "name", "limit"],
+  },
+  mergeway_changes_total: {
+    type: "counter",
+    help: "Changes of the merged state by what changed",
+    labels: ["type"],
+  },
+  mergeway_source_errors: {
+    type: "gauge",
+    help: "Documents that cannot be read now; what was served of them before stays",
+    labels: [],
+  },
+  mergeway_ready: {
+    type: "gauge",
+    help: "1 once everything that was there at the start is served, or known not to be",
+    labels: [],
+  },
+  mergeway_build_info: {
+    type: "gauge",
+    help: "The version that runs, always 1",
+    labels: ["version"],
+  },
+};
