@@ -48,7 +48,7 @@ test("every rule of reading has a summary", () => {
   const used = files.flatMap((file) =>
     Array.from(
       readFileSync(join(ROOT, file), "utf8").matchAll(
-        /"((?:schema|yaml|file)\/[a-z0-9-]+|unknown-(?:field|kind)|too-many-errors|duplicate-object|cel)"/g,
+        /"((?:schema|yaml|file|metadata|core)\/[a-z0-9-]+|unknown-(?:field|kind)|too-many-errors|duplicate-object|cel)"/g,
       ),
       ([, rule]) => rule as string,
     ),
