@@ -11,7 +11,7 @@ import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { type Entry, tar } from "./tar.ts";
 
-interface ImageConfig {
+export interface ImageConfig {
   readonly entrypoint: readonly string[];
   readonly user?: string;
   readonly env?: readonly string[];
