@@ -75,7 +75,7 @@ describe("a release", () => {
   const read = (path: string): string => readFileSync(join(root, path), "utf8");
   const git = (...args: string[]): string =>
     execFileSync("git", args, { cwd: root, encoding: "utf8" }).trim();
-  const told: string[] = [];
+  const printed: string[] = [];
 
   /** This checkout's files that a release edits, committed in a repository of their own. */
   beforeEach(() => {
@@ -90,7 +90,7 @@ describe("a release", () => {
     git("config", "user.name", "Test");
     git("add", "--all");
     git("commit", "--quiet", "--message", "Before");
-    told.length = 0;
+    printed.length = 0;
   });
 
   const run = (step: string, isDryRun = false): Promise<void> =>
@@ -100,7 +100,7 @@ describe("a release", () => {
       date: "2026-02-03",
       isDryRun,
       renderInstall: async () => `# rendered with ${parse(read("charts/mergeway/Chart.yaml")).version}\n`,
-      tell: (line) => told.push(line),
+      print: (line) => printed.push(line),
     });
 
   it("sets the version in every file, and makes one commit and one tag", async () => {
@@ -128,17 +128,17 @@ describe("a release", () => {
     expect(git("tag", "-n9", "--list", "v99.0.0")).toContain("- something");
     expect(notesOfTag(root, "v99.0.0")).toBe("- something\n");
     expect(() => notesOfTag(root, "v98.0.0")).toThrow("the tag is v98.0.0, the package's version 99.0.0");
-    expect(told.at(-1)).toBe("committed and tagged v99.0.0. Publish it with: git push --follow-tags");
+    expect(printed.at(-1)).toBe("committed and tagged v99.0.0. Publish it with: git push --follow-tags");
   });
 
-  it("that is tried first writes nothing, and tells all of it", async () => {
+  it("with --dry-run writes nothing, and prints all that it would do", async () => {
     const head = git("rev-parse", "HEAD");
     await run("minor", true);
     expect(git("status", "--porcelain")).toBe("");
     expect(git("rev-parse", "HEAD")).toBe(head);
     expect(git("tag")).toBe("");
-    expect(told.join("\n")).toContain("would write charts/mergeway/Chart.yaml\n");
-    expect(told.join("\n")).toContain("- something");
+    expect(printed.join("\n")).toContain("would write charts/mergeway/Chart.yaml\n");
+    expect(printed.join("\n")).toContain("- something");
   });
 
   it("is refused when the tree is not clean or the tag exists", async () => {

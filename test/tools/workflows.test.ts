@@ -141,6 +141,12 @@ it("issue forms have a name, a description and questions", () => {
   }
 });
 
+it("the message that CONTRIBUTING.md lets a newcomer change is where it says", () => {
+  const message = "is already held by another listener of the Gateway";
+  expect(read("CONTRIBUTING.md").replaceAll(/\s+/g, " ")).toContain(message);
+  expect(read("src/engine/listeners/merge.ts")).toContain(message);
+});
+
 describe("links of the pages for newcomers", () => {
   it.each([
     "README.md",

@@ -25,7 +25,7 @@ export interface ImageSpec {
   readonly layers: readonly (readonly Entry[])[];
   readonly config: ImageConfig;
   /**
-   * For people who carry the archive somewhere; loading into a cluster on the same machine is
+   * For an archive that is moved to another machine. Loading into a cluster on the same machine is
    * quicker without.
    */
   readonly compress?: boolean;

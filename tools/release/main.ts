@@ -27,8 +27,8 @@ async function main(): Promise<void> {
     throw new ReleaseFailure("say which: npm run release -- major|minor|patch|X.Y.Z [--dry-run]");
   }
   const date = new Date().toISOString().slice(0, 10);
-  const tell = (line: string): void => console.log(line);
-  await release({ root, step, date, isDryRun: values["dry-run"], renderInstall, tell });
+  const print = (line: string): void => console.log(line);
+  await release({ root, step, date, isDryRun: values["dry-run"], renderInstall, print });
 }
 
 try {

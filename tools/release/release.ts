@@ -16,11 +16,11 @@ export interface ReleaseOptions {
   readonly isDryRun: boolean;
   /** install.yaml of the chart as it then is. */
   readonly renderInstall: () => Promise<string>;
-  readonly tell: (line: string) => void;
+  readonly print: (line: string) => void;
 }
 
 export async function release({ root, ...options }: ReleaseOptions): Promise<void> {
-  const { tell } = options;
+  const { print } = options;
   const read = (path: string): string => readFileSync(join(root, path), "utf8");
   const write = (path: string, text: string): void => writeFileSync(join(root, path), text);
   const git = (...args: string[]): string =>
@@ -44,19 +44,19 @@ export async function release({ root, ...options }: ReleaseOptions): Promise<voi
   const changed = edits.filter(({ path, text }) => text !== read(path));
   const paths = [...changed.map(({ path }) => path), "install.yaml"];
 
-  tell(`${from} -> ${version}, ${options.date}`);
+  print(`${from} -> ${version}, ${options.date}`);
   if (options.isDryRun) {
-    for (const path of paths) tell(`would write ${path}`);
-    tell(`would commit and tag ${tag}. Notes:\n\n${notes}`);
+    for (const path of paths) print(`would write ${path}`);
+    print(`would commit and tag ${tag}. Notes:\n\n${notes}`);
     return;
   }
   for (const { path, text } of changed) write(path, text);
   write("install.yaml", await options.renderInstall());
-  for (const path of paths) tell(`wrote ${path}`);
+  for (const path of paths) print(`wrote ${path}`);
   git("add", "--", ...paths);
   git("commit", "--quiet", "--message", `Release ${version}`);
   git("tag", "--annotate", tag, "--cleanup=verbatim", "--message", `${tag}\n\n${notes}`);
-  tell(`committed and tagged ${tag}. Publish it with: git push --follow-tags`);
+  print(`committed and tagged ${tag}. Publish it with: git push --follow-tags`);
 }
 
 /** For the forge: what the CHANGELOG says of a tag that is the package's version. */
