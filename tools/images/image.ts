@@ -11,7 +11,7 @@ import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { type Entry, tar } from "./tar.ts";
 
-interface ImageConfig {
+export interface ImageConfig {
   readonly entrypoint: readonly string[];
   readonly user?: string;
   readonly env?: readonly string[];
@@ -25,7 +25,7 @@ export interface ImageSpec {
   readonly layers: readonly (readonly Entry[])[];
   readonly config: ImageConfig;
   /**
-   * For people who carry the archive somewhere; loading into a cluster on the same machine is
+   * For an archive that is moved to another machine. Loading into a cluster on the same machine is
    * quicker without.
    */
   readonly compress?: boolean;

@@ -1,78 +1,94 @@
-// The image that users get: Node with the libraries it is linked to, the production dependencies,
-// and the built package. No shell, no package manager, nobody but an unprivileged user.
+// The image that users get, without a container builder: the final stage of the Containerfile, with
+// this checkout's files where the build stage has its own, and this machine's Node and libraries in
+// the place of the images that the Containerfile takes from registries.
 
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { readFileSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
 import { ClusterFailure } from "../host/failure.ts";
 import { output } from "../host/processes.ts";
-import type { ImageSpec } from "./image.ts";
-import { type Entry, entriesBelow } from "./tar.ts";
+import { type Copy, parseContainerfile, type Step } from "./containerfile.ts";
+import type { ImageConfig, ImageSpec } from "./image.ts";
+import { imageFiles } from "./image-files.ts";
+import type { Entry } from "./tar.ts";
 
-/** The number that images without accounts commonly use for "nobody in particular". */
-const user = 65532;
-
-export interface LockFile {
-  readonly packages: Readonly<Record<string, LockedPackage>>;
-}
-
-interface LockedPackage {
-  readonly dev?: boolean;
-  readonly devOptional?: boolean;
-  readonly optional?: boolean;
-}
-
-/**
- * Folders below the package's root that hold its production dependencies. Packages of types alone
- * do nothing at run time.
- */
-export function productionFolders(lock: LockFile): readonly string[] {
-  const isWanted = (path: string, entry: LockedPackage): boolean =>
-    path.startsWith("node_modules/") &&
-    !path.includes("/@types/") &&
-    entry.dev !== true &&
-    entry.devOptional !== true;
-  return Object.entries(lock.packages)
-    .filter(([path, entry]) => isWanted(path, entry))
-    .map(([path]) => path)
-    .sort();
-}
+/** Files of an earlier stage that the final stage may copy. */
+export type StageFiles = Readonly<Record<string, readonly Entry[]>>;
 
 export async function productImage(root: string, reference: string): Promise<ImageSpec> {
-  if (!existsSync(join(root, "dist", "main.js"))) {
-    throw new ClusterFailure("the package is not built: there is no dist/main.js. Run npm run build first.");
-  }
-  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as Record<string, string>;
-  return {
-    reference,
-    layers: [await runtimeLayer(root), dependencyLayer(root), packageLayer(root)],
-    config: {
-      entrypoint: ["/usr/bin/node", "/app/dist/main.js"],
-      user: `${user}:${user}`,
-      env: ["PATH=/usr/bin", "NODE_ENV=production", "HOME=/tmp"],
-      workdir: "/app",
-      labels: {
-        "org.opencontainers.image.title": manifest["name"] ?? "",
-        "org.opencontainers.image.version": manifest["version"] ?? "",
-        "org.opencontainers.image.licenses": manifest["license"] ?? "",
-      },
-    },
+  const node = realpathSync(join(root, "node_modules", "node", "bin", "node"));
+  const { stages } = parseContainerfile(readFileSync(join(root, "Containerfile"), "utf8"));
+  const files: StageFiles = {
+    node: [{ kind: "file", path: "/usr/local/bin/node", mode: 0o755, source: node }],
+    build: (await imageFiles(root)).map((entry) => ({ ...entry, path: `/src/image-files${entry.path}` })),
   };
+  const { layers, config } = assemble(stages.at(-1)?.steps ?? [], files);
+  return { reference, layers: [await baseLayer(node, config.user ?? "0:0"), ...layers], config };
 }
 
-async function runtimeLayer(root: string): Promise<readonly Entry[]> {
-  const node = realpathSync(join(root, "node_modules", "node", "bin", "node"));
-  const accounts = `root:x:0:0:root:/:/nologin\nmergeway:x:${user}:${user}:mergeway:/tmp:/nologin\n`;
+/** A layer for each COPY, and the image's settings. */
+export function assemble(steps: readonly Step[], files: StageFiles): Pick<ImageSpec, "layers" | "config"> {
+  const layers: (readonly Entry[])[] = [];
+  let config: ImageConfig = { entrypoint: [] };
+  for (const step of steps) {
+    switch (step.kind) {
+      case "copy":
+        layers.push(copied(step, files));
+        break;
+      case "env": {
+        const env = Object.entries(step.pairs).map(([name, value]) => `${name}=${value}`);
+        config = { ...config, env: [...(config.env ?? []), ...env] };
+        break;
+      }
+      case "label":
+        config = { ...config, labels: { ...config.labels, ...step.pairs } };
+        break;
+      case "user":
+        config = { ...config, user: step.value };
+        break;
+      case "workdir":
+        config = { ...config, workdir: step.value };
+        break;
+      case "entrypoint":
+        config = { ...config, entrypoint: step.command };
+        break;
+      case "run":
+        throw new ClusterFailure(`the final stage runs "${step.command}", and the test bed has no builder`);
+    }
+  }
+  if (config.entrypoint.length === 0) throw new ClusterFailure("the final stage has no ENTRYPOINT");
+  return { layers, config };
+}
+
+/** As builders do: of a folder its content, of a file itself, into TARGET/ or under TARGET. */
+function copied({ from, paths, to }: Copy, files: StageFiles): readonly Entry[] {
+  const available = from === undefined ? undefined : files[from];
+  if (available === undefined) {
+    throw new ClusterFailure(`the test bed cannot copy from ${from ?? "the context"} into the final stage`);
+  }
+  if (!to.startsWith("/")) throw new ClusterFailure(`COPY to ${to}: the test bed needs an absolute path`);
+  return paths.flatMap((path) => {
+    const below = available.filter((entry) => entry.path.startsWith(`${path}/`));
+    if (below.length > 0) {
+      const target = to.replace(/\/$/, "");
+      return below.map((entry) => ({ ...entry, path: `${target}${entry.path.slice(path.length)}` }));
+    }
+    const found = available.find((entry) => entry.path === path);
+    if (found === undefined) throw new ClusterFailure(`stage ${from} has no ${path}`);
+    return [{ ...found, path: to.endsWith("/") ? `${to}${basename(path)}` : to }];
+  });
+}
+
+/** What the base image has, as far as Node needs it. */
+async function baseLayer(node: string, user: string): Promise<readonly Entry[]> {
+  const [uid, gid = uid] = user.split(":");
+  const text = (path: string, content: string): Entry => {
+    return { kind: "file", path, mode: 0o644, source: Buffer.from(content) };
+  };
   return [
     { kind: "directory", path: "/tmp", mode: 0o1777 },
-    { kind: "file", path: "/usr/bin/node", mode: 0o755, source: node },
-    { kind: "file", path: "/etc/passwd", mode: 0o644, source: Buffer.from(accounts) },
-    {
-      kind: "file",
-      path: "/etc/group",
-      mode: 0o644,
-      source: Buffer.from(`root:x:0:\nmergeway:x:${user}:\n`),
-    },
-    { kind: "file", path: "/etc/nsswitch.conf", mode: 0o644, source: Buffer.from("hosts: files dns\n") },
+    text("/etc/passwd", `root:x:0:0:root:/:/nologin\nnonroot:x:${uid}:${gid}:nonroot:/tmp:/nologin\n`),
+    text("/etc/group", `root:x:0:\nnonroot:x:${gid}:\n`),
+    text("/etc/nsswitch.conf", "hosts: files dns\n"),
     ...(await librariesOf(node)),
   ];
 }
@@ -100,42 +116,4 @@ export function linkedPaths(text: string): readonly string[] {
   }
   const paths = [...text.matchAll(/^\s*(?:\S+ => )?(\/\S+) \(0x/gm)].flatMap(([, path]) => path ?? []);
   return [...new Set(paths)].sort();
-}
-
-function dependencyLayer(root: string): readonly Entry[] {
-  const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as LockFile;
-  return productionFolders(lock).flatMap((folder) => {
-    const installed = join(root, folder);
-    if (existsSync(installed)) {
-      // A package's own dependencies have entries of their own in the lock file.
-      return entriesBelow(installed, `/app/${folder}`).filter(
-        (entry) => !isNested(entry.path, `/app/${folder}`),
-      );
-    }
-    if (lock.packages[folder]?.optional === true) {
-      return [];
-    }
-    throw new ClusterFailure(`${folder} is not installed: run npm ci first`);
-  });
-}
-
-function isNested(path: string, folder: string): boolean {
-  return path === `${folder}/node_modules` || path.startsWith(`${folder}/node_modules/`);
-}
-
-function packageLayer(root: string): readonly Entry[] {
-  const files = ["package.json", "LICENSE", "NOTICE", "README.md"].filter((name) =>
-    existsSync(join(root, name)),
-  );
-  return [
-    ...entriesBelow(join(root, "dist"), "/app/dist"),
-    ...files.map(
-      (name): Entry => ({
-        kind: "file",
-        path: `/app/${basename(name)}`,
-        mode: 0o644,
-        source: join(root, name),
-      }),
-    ),
-  ];
 }

@@ -19,8 +19,8 @@ const block = 512;
 const typeFlags = { file: "0", link: "2", directory: "5" } as const;
 
 /**
- * Paths are absolute in the archive's world; missing parent folders are added; a path given twice
- * is a bug.
+ * Paths begin with `/`, the root of the archive. Missing parent folders are added. A path given
+ * twice is a bug.
  */
 export function* tar(entries: readonly Entry[]): Generator<Uint8Array> {
   for (const entry of withParents(entries)) {
@@ -123,7 +123,7 @@ function header(fields: Header): Uint8Array {
   return bytes;
 }
 
-/** What a plain header has room for; the true value is then in the extended header before it. */
+/** What a plain header has room for. If that is not all, an extended header before it has all. */
 function cut(text: string): string {
   return fits(text)
     ? text

@@ -150,10 +150,9 @@ async function image(
   { entrypoint, files }: { readonly entrypoint: readonly string[]; readonly files: readonly Entry[] },
 ): Promise<ImageSpec> {
   const { layers, config } = await productImage(ROOT, reference);
-  const [runtime = [], dependencies = []] = layers;
   return {
     reference,
-    layers: [runtime, dependencies, [...files, textFile("/edge-ca.pem", ca)]],
+    layers: [...layers, [...files, textFile("/edge-ca.pem", ca)]],
     config: {
       ...config,
       entrypoint,
