@@ -7,18 +7,27 @@
  * Gateway they belong to: a data plane that serves one Gateway is given that Gateway's items and no
  * others.
  *
- *   gateway ─┬─ port ─── listener ─── host ─── rules ──→ backend
- *            └─ certificate ↗ (listener.tls)
+ *   gateway ─┬─ port ─── listener ─── host ─── rules ─┬→ backend
+ *            └─ certificate ↗ (listener.tls)           └→ guard
  */
 
 import type { BackendItem } from "./backend.ts";
 import type { CertificateItem } from "./certificate.ts";
+import type { ClientAddressPlan } from "./client-address.ts";
+import type { GuardItem } from "./guard.ts";
 import type { Rule } from "./rule.ts";
 import type { TenantLimits } from "./tenant-limits.ts";
 
 export type ItemId = string;
 
-export type PlanItem = GatewayItem | PortItem | ListenerItem | HostItem | BackendItem | CertificateItem;
+export type PlanItem =
+  | GatewayItem
+  | PortItem
+  | ListenerItem
+  | HostItem
+  | GuardItem
+  | BackendItem
+  | CertificateItem;
 
 /** What changed between two plans: removed ids never appear among the upserts. */
 export interface PlanDelta {
@@ -54,6 +63,7 @@ export interface PortItem {
   readonly protocol: PortProtocol;
   /** Asks HTTPS clients of this port for a certificate (Gateway.spec.tls.frontend). */
   readonly clientValidation?: ClientValidation;
+  readonly clientAddress?: ClientAddressPlan;
 }
 
 export interface ClientValidation {

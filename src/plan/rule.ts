@@ -12,6 +12,8 @@ export interface Rule {
    * The hostname that the route asked for, where it is not the host's own: it decides precedence.
    */
   readonly asked?: string;
+  /** Guards that a request must pass before the action, in this order; absent: none. */
+  readonly guards?: readonly ItemId[];
 }
 
 /** Where a rule comes from, for explanations, logs and metrics. */

@@ -84,7 +84,15 @@ function reference({ kind, namespace, name, sectionName, port }: ParentReference
   return `${kind} ${place}${sectionName === undefined ? "" : `#${sectionName}`}${port === undefined ? "" : `:${port}`}`;
 }
 
-const ORDER: readonly PlanItem["type"][] = ["gateway", "port", "listener", "host", "certificate", "backend"];
+const ORDER: readonly PlanItem["type"][] = [
+  "gateway",
+  "port",
+  "listener",
+  "host",
+  "guard",
+  "certificate",
+  "backend",
+];
 
 export function compactPlan(items: Iterable<PlanItem>): readonly unknown[] {
   return [...items]
@@ -102,6 +110,8 @@ function compactItem(item: PlanItem): unknown {
       return `${item.id} at ${item.port} ${item.protocol} "${item.hostname}"${tls(item)}`;
     case "host":
       return { [item.id]: item.rules.map(compactRule) };
+    case "guard":
+      return `${item.id} ${JSON.stringify(item.check)}`;
     case "certificate":
       return `${item.id} for ${item.names.join(" ")}`;
     case "backend":
@@ -117,9 +127,10 @@ function limits({ tenantLimits }: GatewayItem): string {
   return ` tenants ${connections}/${requests}/${backendConnections}`;
 }
 
-function clients({ clientValidation }: PortItem): string {
-  if (clientValidation === undefined) return "";
-  return ` clients ${clientValidation.mode} by ${clientValidation.authorities.length} authorities`;
+function clients({ clientValidation, clientAddress }: PortItem): string {
+  const address = clientAddress === undefined ? "" : ` client address ${JSON.stringify(clientAddress)}`;
+  if (clientValidation === undefined) return address;
+  return ` clients ${clientValidation.mode} by ${clientValidation.authorities.length} authorities${address}`;
 }
 
 function tls({ tls: plan }: ListenerItem): string {
@@ -137,9 +148,10 @@ function backendTls({ tls: plan, refused }: BackendItem): string {
   return `${shown}${refused === undefined ? "" : ` refused: ${refused}`}`;
 }
 
-function compactRule({ origin, match, action }: Rule): string {
+function compactRule({ origin, match, action, guards }: Rule): string {
   const from = `${origin.kind} ${origin.namespace}/${origin.name} rule ${origin.rule}.${origin.match}`;
-  return `${compactMatch(match)} -> ${compactAction(action)} (${from})`;
+  const guarded = guards === undefined ? "" : ` guarded by ${guards.join(", ")}`;
+  return `${compactMatch(match)} -> ${compactAction(action)} (${from})${guarded}`;
 }
 
 function compactMatch({ path, method, headers, query }: RequestMatch): string {

@@ -1,0 +1,21 @@
+/**
+ * How a port finds the address of a client that is behind proxies. Without it the client is the TCP
+ * peer, and what it says of itself is removed.
+ */
+export interface ClientAddressPlan {
+  /**
+   * A header of the PROXY protocol, version 1 or 2, at the beginning of a connection. `required`: a
+   * connection without one is closed. `optional`: it is served, and the peer is the client.
+   */
+  readonly proxyProtocol?: "required" | "optional";
+  /** Absent: X-Forwarded-For of clients is removed. */
+  readonly forwardedFor?: ForwardedForTrust;
+}
+
+/**
+ * `hops`: so many proxies stand in front, counted from this one outwards; the client is the entry of
+ * X-Forwarded-For that the outermost of them has written. `networks`: going from this one outwards,
+ * addresses within these ranges are proxies; the first other address is the client. The peer itself
+ * is the first address to look at.
+ */
+export type ForwardedForTrust = { readonly hops: number } | { readonly networks: readonly string[] };
