@@ -89,7 +89,7 @@ async function apply(...manifests: readonly string[]): Promise<void> {
 }
 
 function forPlane(file: string, plane: Plane): string {
-  return readText(`test/e2e/cert-manager-${file}.yaml`).replaceAll("PLANE", plane);
+  return readText(`test/e2e/cert-manager/${file}.yaml`).replaceAll("PLANE", plane);
 }
 
 /** The manifests of one block of the guide, for the Gateway and the team of one data plane. */

@@ -6,9 +6,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Bed, ok } from "../../tools/cluster/bed.ts";
-import { ROOT } from "../../tools/cluster/chart.ts";
 import { containerPid, insideEnvironment, killContainer } from "../../tools/cluster/cluster.ts";
 import { loadSuiteImages } from "../../tools/cluster/conformance.ts";
 import { inside } from "../../tools/cluster/namespace.ts";
@@ -20,6 +20,7 @@ import { type Load, startLoad } from "./support/running-load.ts";
 const GATEWAY_API = "gateway.networking.k8s.io/v1";
 const OWN_API = "mergeway.dev/v1alpha1";
 const WAIT = { timeout: 120_000, interval: 500 };
+const UNAUTHORISED_CLIENT = fileURLToPath(new URL("support/unauthorised-client.ts", import.meta.url));
 const NEVER_ASKED = "never-asked.example.com";
 
 let bed: Bed;
@@ -319,9 +320,9 @@ describe("a pod's identity", () => {
       ];
       const audience = "--audience=mergeway.dev/controller";
       const token = await ok(bed.kubectl(["create", "token", `${name}-mergeway`, audience, ...bound]));
-      const thief = [process.execPath, `${ROOT}/test/e2e/plan-thief.ts`, at];
+      const client = [process.execPath, UNAUTHORISED_CLIENT, at];
       const whom = ["mergeway.mergeway-system.svc", authority, `default/${wanted}`, metadata.name];
-      return (await ok(bed.run([...thief, ...whom, token.trim()]))).trim();
+      return (await ok(bed.run([...client, ...whom, token.trim()]))).trim();
     };
     expect(await knock("moving", "shared")).toBe("403");
     // Its own it may have; but the real pod has it already.

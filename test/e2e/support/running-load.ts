@@ -1,10 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import type { Bed } from "../../../tools/cluster/bed.ts";
-import { ROOT } from "../../../tools/cluster/chart.ts";
 import { insideEnvironment } from "../../../tools/cluster/cluster.ts";
 import { inside } from "../../../tools/cluster/namespace.ts";
+
+const LOAD = fileURLToPath(new URL("load.ts", import.meta.url));
 
 export interface Load {
   readonly sent: number;
@@ -26,7 +28,7 @@ export interface RunningLoad {
 export function startLoad(bed: Bed, address: string, host: string): RunningLoad {
   // The end of a load whose test has failed to end it.
   const seconds = "3600";
-  const command = [process.execPath, `${ROOT}/test/e2e/load.ts`, `http://${address}/`, host, seconds];
+  const command = [process.execPath, LOAD, `http://${address}/`, host, seconds];
   const [program, args] = inside(bed.cluster, command);
   const env = insideEnvironment(bed.cluster);
   const child = spawn(program, [...args], { env, stdio: ["pipe", "pipe", "inherit"] });
