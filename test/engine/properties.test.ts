@@ -234,7 +234,7 @@ describe("the engine", () => {
 
 /** All names of the random universe look like this. */
 function tokens(text: string): readonly string[] {
-  return text.match(/\b(?:ns|gw|ls|sect|host|rt|rg|tls|svc|es|sec|cm|pair)-[a-z]+/g) ?? [];
+  return text.match(/\b(?:ns|gw|ls|sect|host|rt|rule|rg|tls|pol|svc|es|sec|cm|pair)-[a-z]+/g) ?? [];
 }
 
 /** An order that has nothing to do with names or time. */
