@@ -16,7 +16,7 @@ const CALM = {
 
 function engine(): Engine {
   const made = new Engine({ ...TEST_SETTINGS, assumeProgrammed: true });
-  const { resources } = readCase(new URL("cases/001-child-merges.yaml", import.meta.url).pathname);
+  const { resources } = readCase(new URL("cases/child-gateway-merges.yaml", import.meta.url).pathname);
   made.apply(resources.map((resource) => ({ key: keyOf(resource), resource })));
   return made;
 }
