@@ -1,5 +1,6 @@
 /**
- * Which listener and which rule serve a connection or a request (seed 002):
+ * Which listener and which rule serve a connection or a request (Gateway.spec.listeners, Listeners
+ * that are distinct only by Hostname; Gateway.spec.listeners.hostname):
  *
  * - the most specific listener of the port takes the name, and only its routes count (isolation);
  * - cleartext HTTP: no listener for the authority is 404;

@@ -1,6 +1,6 @@
 /**
- * Input that is wrong or hostile: each mistake is told where it was made, and nobody else notices
- * (issue 3, "Bad input").
+ * Input that is wrong or hostile: each mistake is reported to the object that made it, and no other
+ * object is affected.
  */
 import { describe, expect, it } from "vitest";
 import { admit } from "../../src/api/admission/admit.ts";

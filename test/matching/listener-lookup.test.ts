@@ -8,7 +8,7 @@ function admitted(admission: Admission): string | number {
   return "listener" in admission ? admission.listener.id : admission.status;
 }
 
-describe("seed 002: listeners that are distinct only by hostname", () => {
+describe("Gateway.spec.listeners, Listeners that are distinct only by Hostname", () => {
   const table = tableOf(
     port("80"),
     listener("exact", "80", "foo.example.com"),
@@ -44,7 +44,7 @@ describe("seed 002: listeners that are distinct only by hostname", () => {
   });
 });
 
-describe("seed 002: isolation, 404 and 421", () => {
+describe("Gateway.spec.listeners.hostname: isolation, 404 and 421", () => {
   const https = { protocol: "HTTPS" } as const;
   const table = tableOf(
     port("80"),

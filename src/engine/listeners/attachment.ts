@@ -1,9 +1,12 @@
 /**
- * The handshake between an owner and its Gateway. root always attached to itself set
- * spec.allowedListeners of the Gateway selects the set's namespace, None by default (seed 000,
- * "Gateway & ListenerSet Handshake") child the parent declares allowedChildren, has the same
- * gatewayClassName and is no child itself; the child sets no other infrastructure and no addresses
- * (seed 001, "Validation")
+ * Whether an owner is attached to its Gateway. Both sides must agree:
+ *
+ * - A root is always attached to itself.
+ * - A set is attached when spec.allowedListeners of the Gateway selects the set's namespace. The
+ *   default is None (GEP-1713, Gateway & ListenerSet Handshake).
+ * - A child Gateway is attached when its parent declares allowedChildren, has the same
+ *   gatewayClassName and is no child itself. The child sets no other infrastructure and no
+ *   addresses (GEP-1713 (provisional), Validation).
  */
 import type { Gateway } from "../../api/gateway.ts";
 import type { DataPlaneName } from "../../api/gateway-parameters.ts";

@@ -1,7 +1,7 @@
 /**
  * One listener on its own: everything that can be said of it without looking at its neighbours. The
- * key of a listener is `owner#section`, so equal names in different owners never meet (seed 000,
- * "Listener Validation").
+ * key of a listener is `owner#section`, so equal names in different owners never meet (GEP-1713,
+ * Listener Validation).
  */
 import type { Listener, RouteGroupKind } from "../../api/gateway.ts";
 import type { Key } from "../../api/key.ts";
@@ -220,7 +220,7 @@ function protocolProblem(
 
 /**
  * `kinds` narrows what the protocol allows; a kind that cannot attach here is named in ResolvedRefs
- * (seed 002, "kinds").
+ * (Gateway.spec.listeners.allowedRoutes.kinds).
  */
 function supportedKinds(
   { allowedRoutes, protocol: written }: Listener,

@@ -1,6 +1,7 @@
 /**
- * Certificates of listeners and of Gateways (seed 002, certificateRefs). Each Secret is read once,
- * whoever refers to it; a renewed Secret costs one reading and the items of those who use it.
+ * Certificates of listeners and of Gateways (Gateway.spec.listeners.tls.certificateRefs). Each
+ * Secret is read once, whoever refers to it; a renewed Secret costs one reading and the items of
+ * those who use it.
  */
 import type { Key } from "../../api/key.ts";
 import { keyFor } from "../../api/key.ts";

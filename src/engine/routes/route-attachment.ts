@@ -1,10 +1,9 @@
 /**
- * Which listeners a route attaches to, per parentRef (seed 000, "Summary of Attachments"): the
- * direct parent's own listeners, never those of its sets or of its parent; `sectionName` and `port`
- * narrow them; then kind and namespace (allowedRoutes) and hostname must fit. A route that uses
- * default Gateways (spec.useDefaultGateways) has every Gateway with spec.defaultScope All as a
- * parent, too. A route may attach to a conflicted listener: it serves as soon as the conflict is
- * over.
+ * Which listeners a route attaches to, per parentRef (GEP-1713, Summary of Attachments): the direct
+ * parent's own listeners, never those of its sets or of its parent; `sectionName` and `port` narrow
+ * them; then kind and namespace (allowedRoutes) and hostname must fit. A route that uses default
+ * Gateways (spec.useDefaultGateways) has every Gateway with spec.defaultScope All as a parent, too.
+ * A route may attach to a conflicted listener: it serves as soon as the conflict is over.
  */
 import type { AllowedRoutes, Gateway } from "../../api/gateway.ts";
 import { type Key, keyFor } from "../../api/key.ts";

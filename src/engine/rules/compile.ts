@@ -1,7 +1,7 @@
 /**
  * A route's rules in the plan's words, whatever the route's kind. A rule that cannot be served as
- * written is dropped alone; the others of the route still serve (seed 002, allowedRoutes: "All
- * valid rules within a Route … should be implemented").
+ * written is dropped alone; the others of the route still serve
+ * (Gateway.spec.listeners.allowedRoutes: "All valid rules within a Route … should be implemented").
  */
 import type {
   FilteredBackendRef,

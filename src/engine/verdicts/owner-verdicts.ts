@@ -1,11 +1,15 @@
 /**
- * Conditions of whatever carries listeners. a set Accepted when its Gateway takes it and at least
- * one entry is valid (seed 000, "ListenerSet Conditions"); it speaks of its own entries only a
- * Gateway speaks of its own listeners and of its children's, never of its sets' (seed 000, "Gateway
- * Conditions"; seed 001, "Gateway Conditions") a child speaks of its own listeners, within what its
- * parent allows A Gateway and what is attached to it never contradict each other: one valid
- * listener anywhere in the merged list makes the Gateway accepted; with none, all of them say that
- * it is not (`acceptance.ts`).
+ * Conditions of every kind that carries listeners:
+ *
+ * - A set is Accepted when its Gateway takes it and at least one of its entries is valid (GEP-1713,
+ *   ListenerSet Conditions). Its conditions summarise its own entries only.
+ * - A Gateway summarises its own listeners (GEP-1713, Gateway Conditions) and those of its child
+ *   Gateways (GEP-1713 (provisional), Gateway Conditions), never those of its sets.
+ * - A child Gateway summarises its own listeners, within what its parent allows.
+ *
+ * A Gateway and what is attached to it never contradict each other: one valid listener anywhere in
+ * the merged list makes the Gateway accepted; with none, all of them say that it is not
+ * (`acceptance.ts`).
  */
 import type { Gateway } from "../../api/gateway.ts";
 import type { Key } from "../../api/key.ts";
@@ -103,8 +107,8 @@ function judgeSet({ owner, problem, orphan }: Attachment, lookup: Lookup, source
       : notValid(invalid);
     return { ...base, conditions: [fails("Accepted", failure), fails("Programmed", failure)] };
   }
-  // The reason stays Accepted when only some entries are invalid (seed 000, conformance list; seed
-  // 004, "Top-level ListenerSet conditions").
+  // The reason stays Accepted when only some entries are invalid (GEP-1713, Conformance Details,
+  // scenario 6).
   const message =
     invalid.length === 0 ? "the set is accepted" : `the set is accepted; ${notValid(invalid).message}`;
   return { ...base, conditions: [holds("Accepted", "Accepted", message), programmedVerdict(valid)] };
@@ -196,7 +200,10 @@ function insecureFrontend(gateway: Gateway | undefined): readonly Verdict[] {
   return [holds("InsecureFrontendValidationMode", "ConfigurationChanged", message)];
 }
 
-/** Seed 003, "Gateway Conditions": only where somebody uses the experimental kind. */
+/**
+ * GEP-1713 (experimental), Gateway Conditions. The condition is written only where somebody uses the
+ * experimental kind.
+ */
 function attachedListenerSets(
   key: Key,
   accepted: number,
@@ -308,8 +315,8 @@ function judgedListeners(owner: Owner, lookup: Lookup, { judged }: Sources): rea
 }
 
 /**
- * Entries of an owner that is not attached belong to no Gateway: nothing attaches to them (seed
- * 004, "AttachedRoutes").
+ * Entries of an owner that is not attached belong to no Gateway: nothing attaches to them
+ * (cloudflare-tunnel-gateway-controller, ListenerSet, AttachedRoutes).
  */
 function refusedListeners(owner: Owner, problem: Failure): readonly JudgedListener[] {
   const conditions: readonly Verdict[] = [
