@@ -3,7 +3,13 @@
  * moves to another Gateway must be taken away from whoever served it before.
  */
 import { type Key, partsOf } from "../../api/key.ts";
-import type { BackendTarget } from "../references/backends.ts";
+
+/** A reference that resolves, by namespace, name and port. */
+export interface BackendTarget {
+  readonly namespace: string;
+  readonly name: string;
+  readonly port: number;
+}
 
 /** A Gateway in the plan's words: `namespace/name`. */
 export function gatewayName(gateway: Key): string {

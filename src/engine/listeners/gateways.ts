@@ -31,8 +31,8 @@ export interface GatewayState {
   readonly problem?: Failure;
   readonly allowedListeners: NamespaceSelection;
   /**
-   * Whether spec.allowedListeners is there at all. Without it, the condition AttachedListenerSets is
-   * Unknown instead of False (GEP-1713 (experimental), Gateway Conditions).
+   * Whether spec.allowedListeners is there at all. Without it, the condition AttachedListenerSets
+   * is Unknown instead of False (GEP-1713 (experimental), Gateway Conditions).
    */
   readonly declaresAllowedListeners: boolean;
   readonly allowedChildren?: NamespaceSelection;

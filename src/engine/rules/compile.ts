@@ -22,8 +22,8 @@ import type {
   RuleOrigin,
 } from "../../plan/rule.ts";
 import { milliseconds } from "../foundation/durations.ts";
+import type { BackendTarget } from "../foundation/item-ids.ts";
 import type { Failure } from "../foundation/verdict.ts";
-import type { BackendTarget } from "../references/backends.ts";
 import { type CompiledRules, type Resolve, Unservable } from "./compiled.ts";
 import { type CompiledFilters, compileFilters, type FilterContext, unsupported } from "./filters.ts";
 import { compileGrpcMatch, compileHttpMatch } from "./matches.ts";

@@ -201,8 +201,8 @@ function insecureFrontend(gateway: Gateway | undefined): readonly Verdict[] {
 }
 
 /**
- * GEP-1713 (experimental), Gateway Conditions. The condition is written only where somebody uses the
- * experimental kind.
+ * GEP-1713 (experimental), Gateway Conditions. The condition is written only where somebody uses
+ * the experimental kind.
  */
 function attachedListenerSets(
   key: Key,
