@@ -26,7 +26,7 @@ export interface Match {
   readonly rule: Rule;
 }
 
-export type Admission = { readonly listener: ListenerItem } | { readonly status: 404 | 421 };
+export type ListenerAdmission = { readonly listener: ListenerItem } | { readonly status: 404 | 421 };
 
 /** Listeners that point to one port. */
 interface PortListeners {
@@ -97,7 +97,7 @@ export class RoutingTable {
     return this.#ofPort(port)?.byName.find(name === undefined ? undefined : normalizeName(name));
   }
 
-  admitHttp(port: ItemId, authority: string): Admission {
+  admitHttp(port: ItemId, authority: string): ListenerAdmission {
     const listener = this.#ofPort(port)?.byName.find(hostnameOf(authority));
     return listener === undefined ? NOT_FOUND : { listener };
   }
@@ -106,7 +106,7 @@ export class RoutingTable {
    * A connection whose listener has gone since the handshake is 421: on a new one the client meets
    * what serves now.
    */
-  admitHttps(connection: ItemId, authority: string): Admission {
+  admitHttps(connection: ItemId, authority: string): ListenerAdmission {
     const current = this.get("listener", connection);
     if (current === undefined) return MISDIRECTED;
     const best = this.#ofPort(current.port)?.https.find(hostnameOf(authority));
@@ -189,5 +189,5 @@ export class RoutingTable {
   }
 }
 
-const NOT_FOUND: Admission = { status: 404 };
-const MISDIRECTED: Admission = { status: 421 };
+const NOT_FOUND: ListenerAdmission = { status: 404 };
+const MISDIRECTED: ListenerAdmission = { status: 421 };

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import type { Admission } from "../../src/matching/routing-table.ts";
+import type { ListenerAdmission } from "../../src/matching/routing-table.ts";
 import { compareSpecificity, matchesName } from "../../src/plan/hostname.ts";
 import { listener, port, tableOf } from "./plan-items.ts";
 
-function admitted(admission: Admission): string | number {
+function admitted(admission: ListenerAdmission): string | number {
   return "listener" in admission ? admission.listener.id : admission.status;
 }
 

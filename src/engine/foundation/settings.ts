@@ -47,7 +47,7 @@ export interface EngineSettings {
    * X.509 is the host's business: the engine itself reads no certificates. Both must be pure
    * functions of their arguments.
    */
-  readonly readKeyPair: (certificate: string, key: string) => KeyPair | { readonly problem: string };
+  readonly readKeyPair: (certificate: string, key: string) => TlsKeyPair | { readonly problem: string };
   readonly readAuthorities: (bundle: string) => { readonly pem: string } | { readonly problem: string };
 }
 
@@ -60,7 +60,7 @@ export function isReserved({ reservedPorts }: EngineSettings, port: number): boo
   return reservedPorts !== undefined && port >= reservedPorts.from && port <= reservedPorts.to;
 }
 
-export interface KeyPair {
+export interface TlsKeyPair {
   /** PEM, leaf first. */
   readonly chain: string;
   readonly key: PrivateKey;

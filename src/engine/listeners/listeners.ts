@@ -76,7 +76,7 @@ export function isServable(listener: EvaluatedListener): boolean {
   return listener.refused === undefined && listener.protocol !== undefined;
 }
 
-export interface ListenerSources {
+export interface ListenerInputs {
   readonly attachments: ReadonlyCollection<Attachment>;
   readonly assignments: ReadonlyCollection<PortAssignments>;
   readonly frontends: ReadonlyCollection<FrontendSettings>;
@@ -86,7 +86,7 @@ export interface ListenerSources {
 
 export function deriveListeners(
   graph: Graph,
-  sources: ListenerSources,
+  sources: ListenerInputs,
   settings: EngineSettings,
 ): ReadonlyCollection<EvaluatedListener> {
   return graph.expand("listeners", sources.attachments, (_key, { owner, gateway, dataPlane }, lookup) => {
@@ -122,7 +122,7 @@ interface DataPlaneFacts {
 function evaluate(
   at: Place,
   lookup: Lookup,
-  sources: ListenerSources,
+  sources: ListenerInputs,
   { features, isReserved }: DataPlaneFacts,
 ): EvaluatedListener {
   const { owner, gateway, spec, place } = at;
@@ -254,7 +254,7 @@ function evaluateTls(
   { owner, spec }: Place,
   protocol: ListenerProtocol | undefined,
   lookup: Lookup,
-  sources: ListenerSources,
+  sources: ListenerInputs,
 ): TlsEvaluation {
   const terminates = protocol === "HTTPS" || (protocol === "TLS" && spec.tls?.mode !== "Passthrough");
   if (!terminates) return NO_TLS;
@@ -275,7 +275,7 @@ function clientValidation(
   gateway: Key,
   port: number,
   lookup: Lookup,
-  { frontends }: ListenerSources,
+  { frontends }: ListenerInputs,
 ): { readonly refused?: Failure; readonly unresolved?: Failure } {
   const applies = validationForPort(lookup.get(frontends, gateway), port);
   if (applies?.unresolved === undefined) return {};

@@ -10,11 +10,11 @@ import type { ReadonlyCollection } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
 import type { Lookup } from "../../graph/lookup.ts";
 import type { Inputs } from "../foundation/inputs.ts";
-import type { EngineSettings, KeyPair } from "../foundation/settings.ts";
+import type { EngineSettings, TlsKeyPair } from "../foundation/settings.ts";
 import type { Failure } from "../foundation/verdict.ts";
 import { type Grants, isPermitted, type Referrer } from "./grants.ts";
 
-export type KeyPairReading = { readonly pair: KeyPair } | { readonly problem: string };
+export type KeyPairReading = { readonly pair: TlsKeyPair } | { readonly problem: string };
 
 export interface Certificates {
   readonly keyPairs: ReadonlyCollection<KeyPairReading>;

@@ -23,7 +23,7 @@ import type { Attachment } from "../listeners/attachment.ts";
 import type { EvaluatedListener, ListenerKey } from "../listeners/listeners.ts";
 
 /** A route at one listener. */
-export interface Binding {
+export interface RouteBinding {
   readonly listener: ListenerKey;
   readonly gateway: Key;
   readonly hostnames: readonly BoundHostname[];
@@ -41,7 +41,7 @@ export interface BoundHostname {
 
 export interface ParentOutcome {
   readonly ref: ParentReference;
-  readonly bindings: readonly Binding[];
+  readonly bindings: readonly RouteBinding[];
   readonly refused?: Failure;
 }
 
@@ -168,7 +168,7 @@ function allows(listener: EvaluatedListener, route: Route, lookup: Lookup, input
   );
 }
 
-function bind(listener: EvaluatedListener, route: Route): Binding | undefined {
+function bind(listener: EvaluatedListener, route: Route): RouteBinding | undefined {
   const asked = "hostnames" in route.spec ? (route.spec.hostnames ?? []) : [];
   const wanted = asked.length === 0 ? [""] : asked;
   const hostnames = wanted.flatMap((hostname): BoundHostname[] => {
@@ -231,7 +231,7 @@ function settleRivalries(
     "settled route attachments",
     evaluated,
     (key, attachment, lookup) => {
-      const loses = (binding: Binding): boolean =>
+      const loses = (binding: RouteBinding): boolean =>
         lookup.get(losers, binding.listener)?.includes(key) ?? false;
       if (!attachment.parents.some(({ bindings }) => bindings.some(loses))) return attachment;
       const parents = attachment.parents.map((parent) => {

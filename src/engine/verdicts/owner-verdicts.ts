@@ -254,7 +254,7 @@ function listenersConditions(
         : holds("Accepted", "Accepted", "the Gateway is accepted");
   if (infrastructure !== undefined) return [accepted, fails("Programmed", infrastructure)];
   if (other !== undefined) return [accepted, programmedElsewhere(other)];
-  return [accepted, valid.length === 0 ? PROGRAMMED : programmedVerdict(valid)];
+  return [accepted, valid.length === 0 ? OWNER_PROGRAMMED : programmedVerdict(valid)];
 }
 
 /** Names are told of the Gateway's own listeners alone. */
@@ -263,15 +263,14 @@ function whoIsAccepted(own: readonly JudgedListener[]): string {
 }
 
 function programmedElsewhere(best: JudgedListener): Verdict {
-  if (best.programmed) return PROGRAMMED;
+  if (best.programmed) return OWNER_PROGRAMMED;
   return fails("Programmed", {
     reason: programmedReason(best) === "Pending" ? "Pending" : "Invalid",
     message: "no listener of an attached resource is served",
   });
 }
 
-/** What goes without saying. */
-export const PROGRAMMED: Verdict = holds(
+export const OWNER_PROGRAMMED: Verdict = holds(
   "Programmed",
   "Programmed",
   "the data plane serves all that is valid",
@@ -280,7 +279,7 @@ export const PROGRAMMED: Verdict = holds(
 /** Programmed as soon as one valid listener is served; whoever is not says so itself. */
 function programmedVerdict(valid: readonly JudgedListener[]): Verdict {
   const waiting = valid.filter((listener) => !listener.programmed);
-  if (waiting.length < valid.length) return PROGRAMMED;
+  if (waiting.length < valid.length) return OWNER_PROGRAMMED;
   const why = waiting[0] && programmedReason(waiting[0]);
   return fails("Programmed", {
     reason: why === "Pending" ? "Pending" : "Invalid",
