@@ -103,8 +103,8 @@ export class RoutingTable {
   }
 
   /**
-   * A connection whose listener has gone since the handshake is 421: on a new one the client meets
-   * what serves now.
+   * A connection whose listener has gone since the handshake gets 421: on a new connection the
+   * client reaches the listener that serves now.
    */
   admitHttps(connection: ItemId, authority: string): ListenerAdmission {
     const current = this.get("listener", connection);
@@ -114,7 +114,7 @@ export class RoutingTable {
     return best.id === connection ? { listener: best } : MISDIRECTED;
   }
 
-  /** Of a listener that was just found. */
+  /** `listener` is one that this table has just returned. */
   match(listener: ListenerItem, authority: string, request: RequestView): Match | undefined {
     const hosts = this.#hosts.get(listener.id);
     let host = hosts?.find(hostnameOf(authority));

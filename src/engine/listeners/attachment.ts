@@ -24,16 +24,14 @@ export interface Attachment {
   readonly owner: Owner;
   /** The Gateway that the listeners merge into; absent when the owner is not attached. */
   readonly gateway?: Key;
-  /** What serves that Gateway, where it chose. */
+  /** The data plane that the Gateway has chosen, if it has. */
   readonly dataPlane?: DataPlaneName;
   readonly problem?: Failure;
-  /** The parent does not exist: nobody else will say so either. */
+  /** The parent Gateway does not exist. */
   readonly orphan?: true;
 }
 
-/**
- * Owners that are none of our business (their Gateway is of another controller) have no attachment.
- */
+/** Owners whose Gateway belongs to another controller have no attachment. */
 export function deriveAttachments(
   graph: Graph,
   inputs: Inputs,

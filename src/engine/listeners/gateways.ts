@@ -23,9 +23,9 @@ export interface GatewayState {
   readonly key: Key;
   readonly className: string;
   readonly isChild: boolean;
-  /** What the parameters choose to serve it, where they do and there is a choice. */
+  /** The data plane that the parameters choose, where they choose one. */
   readonly dataPlane?: DataPlaneName;
-  /** Where the parameters say anything of them. */
+  /** Absent when the parameters set none. */
   readonly tenantLimits?: TenantLimits;
   /** Why nothing of this Gateway can be served. */
   readonly problem?: Failure;

@@ -63,8 +63,8 @@ interface Claim {
 }
 
 /**
- * How a listener stands before hostnames of other owners are looked at; absent when it cannot hold
- * anything anyway.
+ * The state of a listener before hostnames of other owners are compared; absent when it cannot hold
+ * anything.
  */
 type Contention =
   | { readonly state: "contends" | "excess" | "port lost" }
@@ -96,7 +96,8 @@ export function deriveMerge(
     ),
     (_key, { port, rank }) => [{ at: port, sort: rank }],
   );
-  // Apart from the claims, so that a port that changes hands within one protocol wakes nobody.
+  // Derived apart from the claims: when a port changes hands within one protocol, nothing else is
+  // recomputed.
   const readings = graph.derive<Entries<{ readonly value: Claim }>, PortProtocol>(
     "protocols of ports",
     claims,

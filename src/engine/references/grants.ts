@@ -22,7 +22,8 @@ export interface Referent extends Referrer {
 export type Grants = Index<ReferenceGrant>;
 
 /**
- * One entry for each pair of from and to, so that a look at one permission depends on nothing else.
+ * One entry for each pair of from and to, so that a lookup of one permission depends on no other
+ * grant.
  */
 export function indexGrants(graph: Graph, grants: ReadonlyCollection<ReferenceGrant>): Grants {
   return graph.index("grants by permission", grants, (_key, { metadata, spec }) =>

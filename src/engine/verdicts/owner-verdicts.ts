@@ -39,7 +39,6 @@ export interface OwnerSources {
   readonly references: ReadonlyCollection<GatewayReferences>;
 }
 
-/** What the judges of this file look at. */
 type Sources = OwnerSources & { readonly acceptance: Acceptance };
 
 export function deriveOwnerVerdicts(graph: Graph, given: OwnerSources): ReadonlyCollection<OwnerVerdict> {
@@ -189,8 +188,8 @@ function resolvedRefs(
 }
 
 /**
- * Tells whoever looks that clients without a valid certificate are let in; there only while it is
- * so (GatewayConditionInsecureFrontendValidationMode).
+ * Warns that clients without a valid certificate are let in. The condition is absent otherwise
+ * (GatewayConditionInsecureFrontendValidationMode).
  */
 function insecureFrontend(gateway: Gateway | undefined): readonly Verdict[] {
   const frontend = gateway?.spec.tls?.frontend;
@@ -257,7 +256,7 @@ function listenersConditions(
   return [accepted, valid.length === 0 ? OWNER_PROGRAMMED : programmedVerdict(valid)];
 }
 
-/** Names are told of the Gateway's own listeners alone. */
+/** Names only listeners of the Gateway itself. */
 function whoIsAccepted(own: readonly JudgedListener[]): string {
   return own.length === 0 ? "a listener of an attached resource is accepted" : `accepted: ${namesOf(own)}`;
 }
@@ -276,7 +275,10 @@ export const OWNER_PROGRAMMED: Verdict = holds(
   "the data plane serves all that is valid",
 );
 
-/** Programmed as soon as one valid listener is served; whoever is not says so itself. */
+/**
+ * Programmed as soon as one valid listener is served; each listener that is not has its own
+ * condition.
+ */
 function programmedVerdict(valid: readonly JudgedListener[]): Verdict {
   const waiting = valid.filter((listener) => !listener.programmed);
   if (waiting.length < valid.length) return OWNER_PROGRAMMED;
@@ -294,7 +296,7 @@ function notValid(listeners: readonly JudgedListener[]): Failure {
   };
 }
 
-/** Of a set or child that has no valid listener, like the whole Gateway. */
+/** For a set or child that has no valid listener while the Gateway has none either. */
 function parentNotAccepted(listeners: readonly JudgedListener[]): Failure {
   const { reason, message } = PARENT_NOT_ACCEPTED;
   return { reason, message: `${message}: it has no valid listener; ${notValid(listeners).message}` };
