@@ -65,7 +65,7 @@ describe("Gateway.spec.listeners.hostname: isolation, 404 and 421", () => {
     ["example.org", 404],
     ["[::1]:80", 404],
     ["", 404],
-  ])("cleartext %j", (authority, expected) => {
+  ])("cleartext %j is admitted as %s", (authority, expected) => {
     expect(admitted(table.admitHttp("80", authority))).toBe(expected);
   });
 
@@ -129,7 +129,7 @@ describe("hostile names", () => {
   });
 
   test.each(["__proto__", "constructor", "\u0000", "İ.example.org", "%2e", "[", "[::1", ":", "::", "@", " "])(
-    "%j is nobody's name",
+    "%j is served by the listener for every name",
     (authority) => {
       expect(table.admitHttp("p", authority)).toMatchObject({ listener: { id: "any" } });
     },
