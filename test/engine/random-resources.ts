@@ -287,7 +287,7 @@ const policy = fc
     }),
   );
 
-function attachedPolicy(
+export function attachedPolicy(
   kind: "TrafficPolicy" | "ClientPolicy",
   specIn: (namespace: string) => fc.Arbitrary<object>,
 ): fc.Arbitrary<Resource> {
@@ -369,7 +369,7 @@ const resource: fc.Arbitrary<Resource> = fc.oneof(
   { weight: 1, arbitrary: gatewayClass },
 );
 
-const change: fc.Arbitrary<Change> = fc
+export const change: fc.Arbitrary<Change> = fc
   .record({ resource, deleted: fc.constantFrom(...Array<boolean>(5).fill(false), true) })
   .map(({ resource: one, deleted }) => ({ key: keyOf(one), resource: deleted ? undefined : one }));
 

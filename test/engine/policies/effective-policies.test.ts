@@ -8,9 +8,10 @@ import type { TrafficPolicy } from "../../../src/api/traffic-policy.ts";
 import type { HostItem, ListenerItem } from "../../../src/plan/plan.ts";
 import type { Rule } from "../../../src/plan/rule.ts";
 import { Player, tell } from "../history.ts";
-import { history } from "../random-resources.ts";
+import type { Change } from "../random-resources.ts";
+import { policyHistory, world } from "./policy-history.ts";
 
-const RUNS = Number(process.env["HISTORIES"] ?? 1000);
+const RUNS = Number(process.env["HISTORIES"] ?? 500);
 const FIELDS = ["clientAddresses", "rateLimits"] as const;
 
 interface Target {
@@ -50,6 +51,24 @@ function policyOf(target: Target, policies: readonly TrafficPolicy[]): TrafficPo
     .sort((a, b) => (age(a) < age(b) ? -1 : 1))[0];
 }
 
+type Steps = readonly (readonly Change[])[];
+
+/** A failing history is told step by step. */
+function holds(check: (steps: Steps) => void): void {
+  fc.assert(
+    fc.property(policyHistory, (steps) => {
+      try {
+        check(steps);
+      } catch (error) {
+        throw new Error(`${error instanceof Error ? error.message : error}\n${tell(steps)}`, {
+          cause: error,
+        });
+      }
+    }),
+    { numRuns: RUNS },
+  );
+}
+
 function naiveGuards(listener: ListenerItem, rule: Rule, policies: readonly TrafficPolicy[]): string[] {
   const levels = levelsOf(listener, rule).flatMap((target) => policyOf(target, policies) ?? []);
   const isStream = !["HTTPRoute", "GRPCRoute"].includes(rule.origin.kind);
@@ -81,32 +100,62 @@ test(
   () => {
     let guarded = 0;
     let overridden = 0;
-    fc.assert(
-      fc.property(history, (steps) => {
-        const player = new Player();
-        for (const changes of steps) player.play(changes);
-        const policies = [...player.resources.values()].filter((each) => each.kind === "TrafficPolicy");
-        const hosts = [...player.plan.values()].filter((item): item is HostItem => item.type === "host");
-        for (const host of hosts) {
-          const listener = player.plan.get(host.listener) as ListenerItem;
-          for (const rule of host.rules) {
-            const expected = naiveGuards(listener, rule, policies);
-            expect(rule.guards ?? [], tell(steps)).toEqual(expected);
-            if (expected.length > 0) guarded++;
-            if (expected.some((id) => id.includes(":overrides."))) overridden++;
-            for (const id of expected) {
-              const item = player.plan.get(id);
-              // A guard that cannot be read has no item, so that the rule stays closed.
-              if (item === undefined) expect(id).toMatch(/clientAddresses/);
-              else expect(item).toMatchObject({ type: "guard", gateway: listener.gateway });
-            }
+    holds((steps) => {
+      const player = new Player();
+      for (const changes of steps) player.play(changes);
+      const policies = [...player.resources.values()].filter((each) => each.kind === "TrafficPolicy");
+      const hosts = [...player.plan.values()].filter((item): item is HostItem => item.type === "host");
+      for (const host of hosts) {
+        const listener = player.plan.get(host.listener) as ListenerItem;
+        for (const rule of host.rules) {
+          const expected = naiveGuards(listener, rule, policies);
+          expect(rule.guards ?? []).toEqual(expected);
+          if (expected.length > 0) guarded++;
+          if (expected.some((id) => id.includes(":overrides."))) overridden++;
+          for (const id of expected) {
+            const item = player.plan.get(id);
+            // A guard that cannot be read has no item, so that the rule stays closed.
+            if (item === undefined) expect(id).toMatch(/clientAddresses/);
+            else expect(item).toMatchObject({ type: "guard", gateway: listener.gateway });
           }
         }
-      }),
-      { numRuns: RUNS },
-    );
-    expect(guarded, "rules with guards").toBeGreaterThan(RUNS / 5);
-    expect(overridden, "rules with overrides").toBeGreaterThan(RUNS / 10);
+      }
+    });
+    expect(guarded, "rules with guards").toBeGreaterThan(RUNS);
+    expect(overridden, "rules with overrides").toBeGreaterThan(RUNS);
   },
   60_000 + RUNS * 100,
 );
+
+test(
+  "policies that come one by one give what they give at once, in plan and statuses",
+  () => {
+    holds((steps) => {
+      const player = new Player({ assumeProgrammed: false });
+      for (const changes of steps) player.confirm(player.play(changes));
+      const atOnce = new Player({ assumeProgrammed: false });
+      atOnce.learn(player.reports);
+      atOnce.play([...player.resources].map(([key, resource]) => ({ key, resource })));
+      expect(atOnce.answer()).toEqual(player.answer());
+    });
+  },
+  60_000 + RUNS * 100,
+);
+
+test("a policy of one set changes that set's rules and nobody else's", () => {
+  const player = new Player();
+  player.play(world);
+  const target = { group: "gateway.networking.k8s.io", kind: "ListenerSet", name: "ls-antone" };
+  const policy = {
+    apiVersion: "mergeway.dev/v1alpha1",
+    kind: "TrafficPolicy" as const,
+    metadata: { name: "pol-one", namespace: "ns-ant" },
+    spec: { targetRefs: [target], defaults: { clientAddresses: { allow: ["10.0.0.0/8"] } } },
+  };
+  const { plan } = player.play([{ key: "TrafficPolicy/ns-ant/pol-one", resource: policy }]);
+  const touched = plan.upserts.map(({ id }) => id);
+  expect(touched.filter((id) => !id.startsWith("guard:") && !id.includes("ls-antone"))).toEqual([]);
+  // One host for each of the two listeners of the set.
+  expect(touched.filter((id) => id.startsWith("host:")).length).toBe(2);
+  expect(plan.removes).toEqual([]);
+});
