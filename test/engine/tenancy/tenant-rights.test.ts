@@ -9,6 +9,7 @@ import type { TenantPolicy, TenantRule } from "../../../src/api/tenant-policy.ts
 import type { MergedListener } from "../../../src/engine/listeners/merge.ts";
 import { hostnameProblem, rightsOf } from "../../../src/engine/tenancy/tenant-rights.ts";
 import { Player, tell } from "../history.ts";
+import { world } from "../policies/policy-history.ts";
 import { tenantPolicySpec } from "../random-policies.ts";
 import { attachedPolicy, type Change, change } from "../random-resources.ts";
 
@@ -21,19 +22,22 @@ const policyChange: fc.Arbitrary<Change> = fc
   })
   .map(({ policy, deleted }) => ({ key: keyOf(policy), resource: deleted ? undefined : policy }));
 
-const tenantHistory = fc.array(
-  fc.array(fc.oneof({ weight: 1, arbitrary: policyChange }, { weight: 5, arbitrary: change }), {
-    minLength: 1,
-    maxLength: 3,
-  }),
-  { minLength: 10, maxLength: 40, size: "max" },
-);
+const tenantHistory = fc
+  .array(
+    fc.array(fc.oneof({ weight: 1, arbitrary: policyChange }, { weight: 5, arbitrary: change }), {
+      minLength: 1,
+      maxLength: 3,
+    }),
+    { minLength: 1, maxLength: 30, size: "max" },
+  )
+  .map((steps) => [world, ...steps]);
 
 /** Every name of the universe, and some that are in no pattern: a pattern is the names it matches. */
 const NAMES = [
   "host-one.test",
   "host-two.test",
   "sub.host-one.test",
+  "host-main.test",
   "x.host-one.test",
   "y.sub.host-one.test",
   "ns-ant.test",
