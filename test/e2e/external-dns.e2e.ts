@@ -36,7 +36,7 @@ beforeAll(async () => {
   await nextSecond();
   await ok(bed.kubectl(["apply", "-f", "-"], readText("test/e2e/external-dns/later.yaml")));
   await settled("team-b", "late");
-  await Promise.all(["gateways", "team-a", "team-b", "stranger"].map(routesAreSeen));
+  await Promise.all(["gateways", "team-a", "team-b", "other-team"].map(routesAreSeen));
   await ok(
     bed.kubectl(["-n", "gateways", "wait", "gateway/shared", "--for=condition=Programmed", "--timeout=120s"]),
   );

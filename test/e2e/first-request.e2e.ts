@@ -22,7 +22,7 @@ beforeAll(async () => {
   await loadImage(bed.cluster, await productImage(ROOT, `mergeway:${version}`));
   await loadSuiteImages(bed.cluster);
   expect(await hasImage(bed.cluster, ECHO)).toBe(true);
-  for (const name of ["gateways", "team-a", "stranger"]) await restrictedNamespace(name);
+  for (const name of ["gateways", "team-a", "other-team"]) await restrictedNamespace(name);
 });
 
 afterAll(async () => {
@@ -136,8 +136,8 @@ describe("limited to namespaces", () => {
   test("and nothing else", async () => {
     const gateway = blocks("First request", "yaml")[0]
       ?.split("---\n")[1]
-      ?.replace("namespace: gateways", "namespace: stranger");
-    expect(gateway).toContain("namespace: stranger");
+      ?.replace("namespace: gateways", "namespace: other-team");
+    expect(gateway).toContain("namespace: other-team");
     await ok(bed.kubectl(["apply", "-f", "-"], gateway ?? ""));
     // Something that it does see comes later and is served: by then it has had its chance.
     await ok(bed.kubectl(["-n", "gateways", "annotate", "gateway", "shared", "example.test/poke=1"]));
@@ -149,9 +149,9 @@ describe("limited to namespaces", () => {
     await ok(
       bed.kubectl(["-n", "team-a", "wait", "listenerset/team-a", `--for=jsonpath=${seen}`, "--timeout=60s"]),
     );
-    expect(await ok(bed.kubectl(["-n", "stranger", "get", "deployments,services", "-o", "name"]))).toBe("");
+    expect(await ok(bed.kubectl(["-n", "other-team", "get", "deployments,services", "-o", "name"]))).toBe("");
     const status = await ok(
-      bed.kubectl(["-n", "stranger", "get", "gateway", "shared", "-o", "jsonpath={.status}"]),
+      bed.kubectl(["-n", "other-team", "get", "gateway", "shared", "-o", "jsonpath={.status}"]),
     );
     expect(status).not.toContain("172.30.");
     const log = await ok(

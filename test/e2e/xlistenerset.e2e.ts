@@ -1,5 +1,5 @@
 /**
- * The experimental XListenerSet (seed 003) in a cluster whose CRD for it comes after the controller
+ * The experimental XListenerSet (GEP-1713) in a cluster whose CRD for it comes after the controller
  * has started, and goes again. The CRD is that of v1.4, the last release that has it. Tests stand
  * on one another's world, in their order.
  */

@@ -1,6 +1,7 @@
 /**
  * Makes HTTP requests from inside a cluster's network for a test outside of it: one line of JSON
- * for each order on standard input, one for each answer on standard output. See insider.ts.
+ * for each order on standard input, one for each answer on standard output. in-cluster-client.ts
+ * starts it.
  */
 import { readFileSync } from "node:fs";
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";

@@ -17,8 +17,7 @@ import { at, EDGE, parentSet, set, type TunnelScene } from "./scene.ts";
 
 export function conditionTables(scene: () => TunnelScene): void {
   /**
-   * The tables of seed 004, line by line. Where they leave something untrue, the line here says
-   * what is true.
+   * Every condition of a ListenerSet and of its entries, behind a tunnel (GEP-1713).
    */
   describe("top-level conditions of a ListenerSet", () => {
     const place: Place = { namespace: "team-a", name: "table" };
