@@ -85,13 +85,13 @@ describe("the guide", () => {
     await ok(bed.shell(blockWith("Install", "helm template")));
     const out = await ok(bed.shell(blockWith("Install", "rollout status")));
     expect(out).toContain("successfully rolled out");
-    await ok(bed.kubectl(["wait", "gatewayclass/mergeway", "--for=condition=Accepted", "--timeout=60s"]));
+    await ok(bed.kubectl(["wait", "gatewayclass/mergeway", "--for=condition=Accepted", "--timeout=180s"]));
   });
 
   test("gets the first answer through a ListenerSet", async () => {
     await ok(bed.kubectl(["apply", "-f", "-"], blocks("First request", "yaml").join("---\n")));
     await ok(bed.kubectl(["apply", "-f", "-"], JSON.stringify(BACKEND)));
-    await ok(bed.kubectl(["-n", "team-a", "rollout", "status", "deployment/web", "--timeout=60s"]));
+    await ok(bed.kubectl(["-n", "team-a", "rollout", "status", "deployment/web", "--timeout=180s"]));
     // A pod that is ready is known to the data plane a moment later.
     await eventually(async () => {
       const answer = await ok(bed.shell(blockWith("First request", "curl")));
@@ -113,7 +113,7 @@ describe("limited to namespaces", () => {
     const rendered = await ok(bed.helm(["template", "mergeway", CHART, "-n", OWN, settings]));
     await ok(bed.kubectl(["delete", "clusterrolebinding", "mergeway-read", "mergeway-infrastructure"]));
     await ok(bed.kubectl(["apply", "--server-side", "-f", "-"], rendered));
-    await ok(bed.kubectl(["-n", OWN, "rollout", "status", "deployment/mergeway", "--timeout=120s"]));
+    await ok(bed.kubectl(["-n", OWN, "rollout", "status", "deployment/mergeway", "--timeout=240s"]));
     const more = { name: "more", hostname: "b.example.com", port: 80, protocol: "HTTP" };
     const patch = JSON.stringify([{ op: "add", path: "/spec/listeners/-", value: more }]);
     await ok(bed.kubectl(["-n", "team-a", "patch", "listenerset", "team-a", "--type=json", "-p", patch]));
@@ -126,7 +126,7 @@ describe("limited to namespaces", () => {
         "wait",
         "listenerset/team-a",
         `--for=jsonpath=${programmed}`,
-        "--timeout=60s",
+        "--timeout=180s",
       ]),
     );
     const ask = blockWith("First request", "curl").replaceAll("a.example.com", "b.example.com");
@@ -147,7 +147,7 @@ describe("limited to namespaces", () => {
     await ok(bed.kubectl(["-n", "team-a", "patch", "listenerset", "team-a", "--type=json", "-p", patch]));
     const seen = "{.status.conditions[?(@.type=='Programmed')].observedGeneration}=3";
     await ok(
-      bed.kubectl(["-n", "team-a", "wait", "listenerset/team-a", `--for=jsonpath=${seen}`, "--timeout=60s"]),
+      bed.kubectl(["-n", "team-a", "wait", "listenerset/team-a", `--for=jsonpath=${seen}`, "--timeout=180s"]),
     );
     expect(await ok(bed.kubectl(["-n", "other-team", "get", "deployments,services", "-o", "name"]))).toBe("");
     const status = await ok(

@@ -17,7 +17,7 @@ import { Random } from "./random.ts";
 import { type Fields, isFields, NAMESPACE, readSeeds, type Seed } from "./seeds.ts";
 
 const PARALLEL = 20;
-const MAX_RETRIES = 60;
+const MAX_RETRIES = 240;
 
 interface Document {
   readonly seed: Seed;

@@ -27,6 +27,8 @@ export interface Answer {
 export interface Times {
   readonly count: number;
   readonly parallel: number;
+  /** How often a request is repeated that got no answer, or 429 or 5xx. */
+  readonly retries?: number;
 }
 
 export interface FloodAnswer {

@@ -3,11 +3,14 @@ import { OWN, type Stored, type SustainedAttack, saidIn, WAIT } from "./sustaine
 import { EMBEDDED, FRONTS, GATEWAY_API, HOST, http, MOST_LISTENERS, route, set } from "./world.ts";
 
 export function exhaustingTheController(attack: () => SustainedAttack): void {
-  describe("exhausting the controller", { timeout: 600_000 }, () => {
+  describe("exhausting the controller", { timeout: 1_200_000 }, () => {
     /** Thousands of objects take their time where a machine is small. */
-    const LONG = { timeout: 300_000, interval: 500 };
+    const LONG = { timeout: 600_000, interval: 500 };
+    /** A busy API server may leave a request without an answer. */
+    const RETRIES = 20;
     const RSS = "process_resident_memory_bytes";
     const MEGABYTE = 1024 * 1024;
+    const resident = async (): Promise<number> => Math.round((await attack().metric(RSS)) / MEGABYTE);
 
     test("by fighting over a status", async () => {
       const path = `${OWN}/listenersets/contested`;
@@ -28,7 +31,7 @@ export function exhaustingTheController(attack: () => SustainedAttack): void {
       // times.
       let lies = 0;
       for (let floods = 0; floods < 200; floods++) {
-        const times = { count: 20, parallel: 2 };
+        const times = { count: 20, parallel: 2, retries: RETRIES };
         const { statuses } = await attack().mallory.flood(times, "PATCH", `${path}/status`, {
           status: { conditions: [lie] },
         });
@@ -55,7 +58,7 @@ export function exhaustingTheController(attack: () => SustainedAttack): void {
       const manifest = { ...large, metadata: { name: "large-{{n}}", annotations } };
       const earlier = await attack().metric(RSS);
       const { statuses } = await attack().mallory.flood(
-        { count: 100, parallel: 4 },
+        { count: 100, parallel: 4, retries: RETRIES },
         "POST",
         `${OWN}/listenersets`,
         manifest,
@@ -64,13 +67,16 @@ export function exhaustingTheController(attack: () => SustainedAttack): void {
       await expect
         .poll(() => attack().listenerOf("large-99"), LONG)
         .toMatchObject({ Accepted: expect.any(String) });
-      expect((await attack().metric(RSS)) - earlier).toBeLessThan(200 * MEGABYTE);
+      // What is resident includes garbage until the next collection.
+      await expect
+        .poll(async () => (await attack().metric(RSS)) - earlier, LONG)
+        .toBeLessThan(200 * MEGABYTE);
     });
 
     test("with ten thousand sets, while alice is served and heard", async () => {
       const manifest = set("mallory/many-{{n}}", [http("n{{n}}.many.example.com")]);
       const { statuses, seconds } = await attack().mallory.flood(
-        { count: 10_000, parallel: 48 },
+        { count: 10_000, parallel: 48, retries: RETRIES },
         "POST",
         `${OWN}/listenersets`,
         manifest,
@@ -86,12 +92,12 @@ export function exhaustingTheController(attack: () => SustainedAttack): void {
         .poll(async () => (await second()).status?.listeners?.length, { ...LONG, interval: 50 })
         .toBe(1);
       const backlog = await attack().metric("mergeway_status_backlog");
-      const resident = Math.round((await attack().metric(RSS)) / MEGABYTE);
       console.log(
-        `10,000 sets in ${seconds.toFixed(0)} s; backlog ${backlog} when alice was heard; ${resident} MiB`,
+        `10,000 sets in ${seconds.toFixed(0)} s; backlog ${backlog} when alice was heard; ${await resident()} MiB`,
       );
-      expect(backlog).toBeLessThan(10_500);
-      expect(resident).toBeLessThan(900);
+      // Every one of hers is looked at as well, and no garbage stays.
+      await expect.poll(() => attack().metric("mergeway_status_backlog"), LONG).toBe(0);
+      await expect.poll(resident, LONG).toBeLessThan(900);
       for (const front of FRONTS) expect(await attack().servedBy(HOST, front)).toBe("alice");
     });
 
@@ -117,7 +123,7 @@ export function exhaustingTheController(attack: () => SustainedAttack): void {
         rules,
       });
       const { statuses } = await attack().mallory.flood(
-        { count: 2_000, parallel: 32 },
+        { count: 2_000, parallel: 32, retries: RETRIES },
         "POST",
         `${OWN}/httproutes`,
         manifest,
@@ -125,7 +131,7 @@ export function exhaustingTheController(attack: () => SustainedAttack): void {
       expect(statuses).toEqual({ 201: 2_000 });
       await expect.poll(() => attack().parentOf("many-0"), LONG).toMatchObject({ Accepted: "True/Accepted" });
       for (const front of FRONTS) expect(await attack().servedBy(HOST, front)).toBe("alice");
-      expect((await attack().metric(RSS)) / MEGABYTE).toBeLessThan(900);
+      await expect.poll(resident, LONG).toBeLessThan(900);
     });
   });
 }

@@ -22,7 +22,7 @@ export function fromAPod(attack: () => SustainedAttack): void {
     beforeAll(async () => {
       const spec = { gatewayClassName: "mergeway", listeners: [http("own.example.com")] };
       await attack().writes("gateways", object(GATEWAY_API, "Gateway", "mallory/own", { spec }));
-      const programmed = ["--for=condition=Programmed", "gateway/own", "--timeout=120s"];
+      const programmed = ["--for=condition=Programmed", "gateway/own", "--timeout=240s"];
       await attack().kubectl("wait", "-n", "mallory", ...programmed);
       const tries = [...(await triesForPlans(attack())), ...(await triesForPorts(attack()))];
       refusedBefore = await refusals();
@@ -40,7 +40,7 @@ export function fromAPod(attack: () => SustainedAttack): void {
       ["a pod of her Gateway, replayed", 409],
       ["her pod's token as another pod", 403],
     ])("the plan of a Gateway is not had with %s", (name, status) => {
-      expect(outcomes.get(name)).toEqual({ name, status, body: "" });
+      expect(outcomes.get(name)).toMatchObject({ name, status, body: "" });
     });
 
     test("every try is counted and logged", async () => {
@@ -48,11 +48,16 @@ export function fromAPod(attack: () => SustainedAttack): void {
       const more = Object.fromEntries(
         REASONS.map((reason) => [reason, (after[reason] ?? 0) - (refusedBefore[reason] ?? 0)]),
       );
-      // Pods of Gateways that are just being deleted knock in vain, too.
+      // An attempt whose answer was lost may have been counted.
+      const countOf = (name: string): unknown => {
+        const { attempts = 1 } = outcomes.get(name) ?? {};
+        return expect.toSatisfy((count: number) => count >= 1 && count <= attempts);
+      };
       expect(more).toEqual({
-        token: 1,
+        token: countOf("no token"),
+        // Pods of Gateways that are just being deleted knock in vain, too.
         identity: expect.toSatisfy((count: number) => count >= 7),
-        elsewhere: 1,
+        elsewhere: countOf("a pod of her Gateway, replayed"),
       });
       const log = await attack().log();
       expect(log).toMatch(/was refused a plan: it showed no token/);

@@ -69,7 +69,7 @@ export function policyOfTheGuide(attack: () => SustainedAttack): void {
         "alice",
         "--for=condition=Programmed",
         "listenerset/younger",
-        "--timeout=60s",
+        "--timeout=180s",
       );
       const [policy = ""] = guideBlocks();
       await ok(attack().bed.kubectl(["apply", "-f", "-"], policy));

@@ -69,6 +69,15 @@ export class SustainedAttack {
 
   static async begin(name: string): Promise<SustainedAttack> {
     const bed = await tenantsUp(name);
+    try {
+      return await SustainedAttack.#on(bed);
+    } catch (error) {
+      await bed.down();
+      throw error;
+    }
+  }
+
+  static async #on(bed: Bed): Promise<SustainedAttack> {
     const client = new InClusterClient(bed.cluster);
     const get = (...args: readonly string[]): Promise<string> => ok(bed.kubectl(["get", ...args]));
     const addresses = new Map<Front, string>();
@@ -92,9 +101,12 @@ export class SustainedAttack {
   }
 
   async end(): Promise<void> {
-    for (const front of FRONTS) await this.endLoad(front);
-    this.#client.close();
-    await this.bed.down();
+    try {
+      for (const front of FRONTS) await this.endLoad(front);
+    } finally {
+      this.#client.close();
+      await this.bed.down();
+    }
   }
 
   /** Alice's statuses when it began. */
@@ -210,7 +222,7 @@ export class SustainedAttack {
     expect((await this.mallory.create(`${core}/configmaps`, configMap)).status).toBe(201);
     expect((await this.mallory.create(`${core}/pods`, unauthorisedPod(tries))).status).toBe(201);
     const done = "--for=jsonpath={.status.phase}=Succeeded";
-    await this.kubectl("wait", "-n", "mallory", done, "pod/unauthorised-client", "--timeout=180s");
+    await this.kubectl("wait", "-n", "mallory", done, "pod/unauthorised-client", "--timeout=600s");
     const said = JSON.parse(
       await this.kubectl("logs", "-n", "mallory", "pod/unauthorised-client"),
     ) as readonly Outcome[];
