@@ -1,9 +1,12 @@
 /**
- * One collection of an API server, kept up to date. list in pages, the newest state; a page token
- * that has expired starts a list without pages watch from the list's version on, with bookmarks, so
- * that an interrupted watch goes on where it was 410 the server has forgotten that version: list
- * again, whether it says so at once or in mid-watch 404 the collection does not exist (any more):
- * the caller decides what that means Everything else is tried again after a growing, jittered wait.
+ * One collection of an API server, kept up to date.
+ *
+ * - list: the newest state, in pages. After a page token has expired, a list without pages.
+ * - watch: from the list's version on, with bookmarks, so that an interrupted watch can resume.
+ * - 410: the server no longer has that version. List again, also in the middle of a watch.
+ * - 404: the collection does not exist, or not any more. The caller decides what that means.
+ *
+ * After any other failure it tries again, with backoff and jitter.
  */
 import { ApiError, hasStatus } from "./api-error.ts";
 import type { ApiList, ApiObject } from "./api-object.ts";
