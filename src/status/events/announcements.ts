@@ -104,12 +104,12 @@ function conflictForOwner(
 ): readonly Announcement[] {
   const was = statusOf(previous, "Conflicted") === "True";
   const is = statusOf(conditions, "Conflicted") === "True";
-  const held = gateway === "" ? undefined : find(gateway);
-  if (was === is || held === undefined || listener === undefined) return [];
+  const gatewayObject = gateway === "" ? undefined : find(gateway);
+  if (was === is || gatewayObject === undefined || listener === undefined) return [];
   // Within the Gateway itself its own news say it all.
   if (key === gateway && listener.heldBy === undefined) return [];
   const here = partyName(`${key}#${listener.name}`);
-  const regarding = eventObject(gateway, held);
+  const regarding = eventObject(gateway, gatewayObject);
   const setObject = find(key);
   const related = setObject === undefined ? {} : { related: eventObject(key, setObject) };
   if (!is) {
