@@ -21,7 +21,7 @@ export interface AnswerWriter {
   /** The last byte has been written. */
   answered(exchange: ServerExchange): void;
   switchTo(exchange: ServerExchange, head: string, backend: Duplex): void;
-  /** Cuts the connection off so that the client notices. */
+  /** Resets the connection, so that the client sees an error. */
   abort(): void;
 }
 
@@ -49,12 +49,12 @@ export class ServerExchange implements Exchange {
   readonly invalid: string | undefined;
   status = 0;
   bytesSent = 0;
-  /** All of the request has come. */
+  /** The whole request has arrived. */
   received: boolean;
   requestTrailers: HeaderFields | undefined;
   /** Whether the client may ask again on this connection. */
   keepAlive: boolean;
-  /** Nothing but the end of the connection tells the end of the answer. */
+  /** The response ends with the connection. */
   untilClose = false;
   readonly #writer: AnswerWriter;
   #awaitsContinue: boolean;
@@ -183,7 +183,7 @@ export class ServerExchange implements Exchange {
 
   abort(): void {
     this.#ended = true;
-    // Half an answer is a clearer sign than none.
+    // An incomplete response is a clearer error than none.
     this.flush();
     this.#writer.abort();
   }
