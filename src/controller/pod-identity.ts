@@ -42,7 +42,7 @@ export class PodIdentity {
     const found = this.#find(keyFor("Gateway", namespace, name)) as Gateway | undefined;
     if (found === undefined) return false;
     const account = `system:serviceaccount:${namespace}:${infrastructureName(found)}`;
-    // An unauthenticated peer must not cause requests to the API server.
+    // Without this check any peer could make the API server review invalid tokens.
     if (accountNamedBy(token) !== account) return false;
     const review = await this.#client.request<TokenReview>({
       method: "POST",

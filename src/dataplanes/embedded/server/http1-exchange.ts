@@ -121,7 +121,7 @@ export class ServerExchange implements Exchange {
     const length = headers.get("content-length");
     let head = statusLine(status) + fieldLines(headers);
     if (!headers.has("date")) head += dateLine();
-    // Nobody knows whether a client sends its body after an answer that came instead of the 100.
+    // A client may or may not send its body after a final response instead of 100 Continue.
     if (this.connection.closing || this.#awaitsContinue) this.keepAlive = false;
     if (length === undefined && !bodiless) {
       this.#chunked = this.protocol === "HTTP/1.1";
