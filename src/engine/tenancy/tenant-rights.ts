@@ -5,8 +5,8 @@
  *   `unmatchedNamespaces`.
  * - A hostname must be covered by a pattern of `allow`. It must not overlap one of `deny` or of the
  *   reserved names: a wildcard that would take a reserved name along is refused as well.
- * - A listener without a hostname asks for all names, which only the pattern `*` allows. TCP and UDP
- *   have no hostnames.
+ * - A listener without a hostname asks for all names, which only the pattern `*` allows. TCP and
+ *   UDP have no hostnames.
  * - A placeholder that has no value, or whose value makes no hostname, allows nothing.
  */
 import type { TenantPolicy, TenantRule } from "../../api/tenant-policy.ts";

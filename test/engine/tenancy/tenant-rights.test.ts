@@ -32,7 +32,7 @@ const tenantHistory = fc
   )
   .map((steps) => [world, ...steps]);
 
-/** Every name of the universe, and some that are in no pattern: a pattern is the names it matches. */
+/** Every name of the universe, and some more: a pattern is the names that it matches. */
 const NAMES = [
   "host-one.test",
   "host-two.test",
