@@ -220,7 +220,11 @@ export class ServingThread {
       this.#serveHttp(stream, version, new Connection(stream, arrival, listener.id));
     } else {
       const serverName = serverNameOf(stream);
-      this.#serveStream(stream, listener, { serverName, address: arrival.client });
+      // Not within the callback of the handshake: Node crashes if the TCP socket is reset there.
+      setImmediate(() => {
+        if (stream.destroyed) return;
+        this.#serveStream(stream, listener, { serverName, address: arrival.client });
+      });
     }
   }
 
