@@ -21,7 +21,10 @@ const DEFAULT_SLOTS = 65_536;
 const BUSY = -1n;
 const LOCK_NS = 250_000_000n;
 const LOCK_POLL_MS = 1;
-/** 73 years: longer than any process lives, and far from the end of 64 bits when added up. */
+/**
+ * Of an empty bucket until it is full: 73 years, far from the end of 64 bits when added up. A bucket
+ * that would take longer has all of its tokens, and they come sooner.
+ */
 const LONGEST_NS = 2n ** 61n;
 const NS_PER_MS = 1_000_000n;
 
@@ -57,8 +60,9 @@ export function paceOf(limit: {
   if (requests < 1 || burst < 1) return "never";
   const period = BigInt(Math.floor(periodMs)) * NS_PER_MS;
   const count = BigInt(Math.floor(requests));
-  const token = shorter((period + count - 1n) / count, LONGEST_NS);
-  return { token, bucket: shorter(token * BigInt(Math.floor(burst)), LONGEST_NS) };
+  const tokens = BigInt(Math.floor(burst));
+  const token = shorter((period + count - 1n) / count, LONGEST_NS / tokens);
+  return { token, bucket: token * tokens };
 }
 
 export class RateBuckets {
