@@ -34,14 +34,15 @@ export interface AddressCheck {
 /**
  * A token bucket of `burst` tokens that gains `requests` tokens in `periodMs`; a request without a
  * token gets 429. Each pod counts for itself, and separately for every guard, every hostname
- * pattern that a listener serves, and every key.
+ * pattern that a listener serves, and every key. The pattern is the most specific one that matches
+ * the name, also where the rule of a wider one serves. A changed limit begins with full buckets.
  */
 export interface RateLimitCheck {
   readonly type: "rateLimit";
   readonly requests: number;
   readonly periodMs: number;
   readonly burst: number;
-  /** What has a bucket of its own; a header that is absent or repeated counts as one empty value. */
+  /** What has a bucket of its own; an absent or repeated header counts as one empty value. */
   readonly key: RateLimitKey;
 }
 

@@ -1,4 +1,4 @@
-/** Headers of the PROXY protocol (proxy-protocol.txt of HAProxy), as a load balancer writes them. */
+/** Headers of HAProxy's PROXY protocol, as a load balancer writes them. */
 
 import { isIPv6 } from "node:net";
 

@@ -16,7 +16,7 @@ export class AddressList {
     );
   }
 
-  /** Undefined when one of the ranges is none: a list that is not understood must not be applied. */
+  /** Undefined when one of the ranges is none: nobody knows what such a list was to say. */
   static of(texts: readonly string[]): AddressList | undefined {
     const ranges: IpRange[] = [];
     for (const text of texts) {

@@ -3,7 +3,7 @@ import { AddressList } from "./address-list.ts";
 import { parseAddress } from "./ip-address.ts";
 import { type Pace, paceOf } from "./rate-buckets.ts";
 
-/** A guard in the form in which it is asked. `unusable`: it cannot be applied, and lets nothing pass. */
+/** A guard in the form in which it is asked. One that is `unusable` lets nothing pass. */
 export type CompiledGuard =
   | { readonly type: "addresses"; lets(client: string): boolean }
   | CompiledRateLimit

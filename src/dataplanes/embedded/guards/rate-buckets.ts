@@ -1,14 +1,14 @@
 /**
  * Token buckets that all threads of the data plane share, in one block of memory that never grows.
  *
- * - A bucket is one number, the theoretical arrival time of GCRA (ITU-T I.371): the time at which it
- *   is full again. A request adds the time that one token takes to come; it is refused if the bucket
- *   would then need longer than all of its tokens take.
- * - The memory is sets of a few slots. A slot is a fingerprint of the bucket's name and the number.
- *   The hash has a secret, so nobody can choose names that meet in one slot or one set.
+ * - A bucket is one number, the theoretical arrival time of GCRA (ITU-T I.371): the time at which
+ *   it is full again. A request adds the time that one token takes to come; it is refused if the
+ *   bucket would then need longer than all of its tokens take.
+ * - The memory is sets of a few slots. A slot is a fingerprint of the bucket's name, and the
+ *   number. The hash has a secret, so nobody can choose names that meet in one slot or one set.
  * - Taking a token is a compare-and-swap of the number. Only a bucket without a slot takes the lock
- *   of its set, so that two threads never give it two. It replaces a bucket that is full again, which
- *   nobody can tell from a new one, or else the one that is full soonest.
+ *   of its set, so that two threads never give it two. It replaces a bucket that is full again,
+ *   which nobody can tell from a new one, or else the one that is full soonest.
  * - Whoever replaces a slot first swaps its number for BUSY, then writes the fingerprint, then the
  *   number. So a swap for the previous bucket cannot succeed in between.
  * - A thread that ends while it has a lock loses it after LOCK_NS.
@@ -22,8 +22,8 @@ const BUSY = -1n;
 const LOCK_NS = 250_000_000n;
 const LOCK_POLL_MS = 1;
 /**
- * Of an empty bucket until it is full: 73 years, far from the end of 64 bits when added up. A bucket
- * that would take longer has all of its tokens, and they come sooner.
+ * Of an empty bucket until it is full: 73 years, far from the end of 64 bits when added up. A
+ * bucket that would take longer has all of its tokens, and they come sooner.
  */
 const LONGEST_NS = 2n ** 61n;
 const NS_PER_MS = 1_000_000n;

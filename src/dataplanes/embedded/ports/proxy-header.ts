@@ -3,8 +3,8 @@
  * connection, by which a load balancer names its client.
  * https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt
  *
- * Strict, because the header decides who a client is. Fields behind the addresses are skipped, as is
- * their checksum: nobody but the balancer could have changed them.
+ * Strict, because the header decides who a client is. Fields behind the addresses are skipped, as
+ * is their checksum: nobody but the balancer could have changed them.
  */
 
 import { isIPv4, isIPv6, type Socket, SocketAddress } from "node:net";

@@ -1,15 +1,14 @@
 /**
  * Who has asked, as far as those in front of the gateway are believed (src/plan/client-address.ts).
- * The first address to look at is that of the connection: the TCP peer, or the client that the PROXY
- * protocol names. X-Forwarded-For is read from its end, so that what a client has written itself is
- * never reached: every entry counts only if the one behind it is a proxy's.
+ * The first address to look at is that of the connection: the TCP peer, or the client that the
+ * PROXY protocol names. X-Forwarded-For is read from its end, so that what a client has written
+ * itself is never reached: every entry counts only if the one behind it is a proxy's.
  */
 
 import { isIP } from "node:net";
 import type { ForwardedForTrust } from "../../../plan/client-address.ts";
 import { AddressList } from "../guards/address-list.ts";
 import { ipv4Text, parseAddress } from "../guards/ip-address.ts";
-import type { Connection } from "../limits/connections.ts";
 import type { TrustedFront } from "../limits/options.ts";
 import type { Exchange } from "../message/exchange.ts";
 
@@ -23,13 +22,15 @@ export interface RequestClient {
 
 export function clientOf({ connection, headers }: Exchange, trustedHops: TrustedFront): RequestClient {
   const peer = connection.client;
-  if (connection.port.clientAddress === undefined && typeof trustedHops !== "number") {
+  const { clientAddress } = connection.port;
+  if (clientAddress === undefined && typeof trustedHops !== "number") {
     const address = isLoopback(peer) ? headers.get(trustedHops.clientHeader) : undefined;
     if (address === undefined || isIP(address) === 0) return { address: peer, behindProxy: false };
     const scheme = headers.get("x-forwarded-proto") === "http" ? "http" : "https";
     return { address, behindProxy: false, scheme };
   }
-  const isProxy = proxyTest(connection, trustedHops);
+  const hops = typeof trustedHops === "number" ? trustedHops : 0;
+  const isProxy = proxyTest(clientAddress === undefined ? { hops } : clientAddress.forwardedFor);
   if (isProxy === undefined || !isProxy(peer, 0)) return { address: peer, behindProxy: false };
   return { address: search(peer, headers.get("x-forwarded-for"), isProxy), behindProxy: true };
 }
@@ -38,10 +39,7 @@ export function clientOf({ connection, headers }: Exchange, trustedHops: Trusted
 type ProxyTest = (address: string, index: number) => boolean;
 
 /** Undefined: nobody is a proxy. */
-function proxyTest({ port }: Connection, trustedHops: TrustedFront): ProxyTest | undefined {
-  const fallback = { hops: typeof trustedHops === "number" ? trustedHops : 0 };
-  const trust: ForwardedForTrust | undefined =
-    port.clientAddress === undefined ? fallback : port.clientAddress.forwardedFor;
+function proxyTest(trust: ForwardedForTrust | undefined): ProxyTest | undefined {
   if (trust === undefined) return undefined;
   if ("hops" in trust) return trust.hops > 0 ? (_address, index) => index < trust.hops : undefined;
   const list = listOf(trust.networks);
