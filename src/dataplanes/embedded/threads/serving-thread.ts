@@ -213,8 +213,8 @@ export class ServingThread {
     stream.on("error", (error) => {
       if (!isOfVerification(stream, error)) stream.destroy();
     });
-    const arrival = this.#arrivals.get(transportOf(stream));
-    if (arrival === undefined || this.#table.get("port", listener.port) === undefined) stream.destroy();
+    const arrival = this.#arrivalOf(stream, listener);
+    if (arrival === undefined) stream.destroy();
     else if (listener.protocol === "HTTPS") {
       const version = stream.alpnProtocol === "h2" ? "h2" : "http/1.1";
       this.#serveHttp(stream, version, new Connection(stream, arrival, listener.id));
@@ -226,6 +226,16 @@ export class ServingThread {
         this.#serveStream(stream, listener, { serverName, address: arrival.client });
       });
     }
+  }
+
+  /** Undefined: the port has gone, or it cannot be told who the client is. */
+  #arrivalOf(stream: TLSSocket, listener: ListenerItem): Arrival | undefined {
+    const port = this.#table.get("port", listener.port);
+    const known = port && this.#arrivals.get(transportOf(stream));
+    if (known !== undefined || port === undefined) return known;
+    // Without the socket under the stream, only a port that asks for no header knows its client.
+    const named = port.clientAddress?.proxyProtocol !== undefined;
+    return named ? undefined : { port, client: peerOf(stream) };
   }
 
   #serveHttp(stream: Socket, version: "http/1.1" | "h2", connection: Connection): void {

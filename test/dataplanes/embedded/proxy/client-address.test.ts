@@ -9,6 +9,7 @@ import { ask, type Seen, textOf } from "../../support/http-peers.ts";
 import { backend, forwardTo, host, listener, port, rule } from "../../support/plan-builder.ts";
 import type { PlaneOptions, PlaneUnderTest } from "../../support/plane-under-test.ts";
 import { proxyLine } from "../../support/proxy-protocol.ts";
+import { readAll } from "../../support/sockets.ts";
 
 const portWith = (clientAddress?: ClientAddressPlan): PortItem =>
   port(80, "http", clientAddress === undefined ? {} : { clientAddress });
@@ -113,6 +114,25 @@ describe("addresses of clients of the embedded data plane", () => {
     socket.write(`${proxyLine("192.0.2.2")}\r\n`);
     await once(socket, "end");
     expect(heard).toMatch(/HTTP\/1\.1 400 /);
+  });
+
+  test("on a TCP port, the end of a client that says nothing behind its header reaches the backend", async () => {
+    const tcp = port(7000, "tcp", { clientAddress: { proxyProtocol: "required" } });
+    const open = listener("open", tcp, "", { protocol: "TCP" });
+    const at = await stage.sockets.serve((socket) => {
+      socket.resume().on("end", () => socket.end("heard the end"));
+    });
+    const plane = await stage.start([
+      tcp,
+      open,
+      host(open, "", [rule({ action: forwardTo("s"), kind: "TCPRoute" })]),
+      backend("s", [at], { protocol: "tcp" }),
+    ]);
+    for (let round = 0; round < 20; round++) {
+      const socket = await stage.sockets.connect(plane.at(7000));
+      socket.end(proxyLine("192.0.2.1"));
+      expect(String(await readAll(socket))).toBe("heard the end");
+    }
   });
 
   test("a header that does not come in time ends the connection", async () => {
