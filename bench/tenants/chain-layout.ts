@@ -112,6 +112,7 @@ export class ChainLayout {
         },
         uses: () => {},
         dependsOn: () => {},
+        guards: () => ({ perFilter: [], isSpent: false }),
       }),
     );
     return message(

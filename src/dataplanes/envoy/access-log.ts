@@ -12,7 +12,7 @@ import type { Message } from "./wire/protobuf.ts";
 
 const fields = {
   time: "%START_TIME(%s.%3f)%",
-  client: "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%",
+  client: "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%",
   protocol: "%PROTOCOL%",
   method: "%REQ(:METHOD)%",
   authority: "%REQ(X-FORWARDED-HOST?:AUTHORITY)%",

@@ -81,6 +81,9 @@ export function backendOfCluster(gateway: string, name: string): ItemId {
 export const KEEPER = "mergeway.keeper";
 export const NORMAL_FILTER = "mergeway.normal";
 export const TENANCY_FILTER = "mergeway.tenancy";
+/** Let nothing pass that a guard of the route does not; without guards they do nothing. */
+export const ADDRESS_FILTER = "mergeway.addresses";
+export const LIMIT_FILTER = "mergeway.limits";
 /** Has routes' own mutations besides. */
 export const CLEANING_FILTER = "mergeway.cleaning";
 export const SCOPE_HEADER = "x-mergeway-scope";

@@ -93,8 +93,8 @@ export class Incident {
 }
 
 /** Two rules with one digest are the same to Envoy. */
-function digestOf({ host, rule }: Suspect): string {
+function digestOf({ host, rule, guards }: Suspect): string {
   return createHash("sha256")
-    .update(`${host}\n${JSON.stringify(rule)}`)
+    .update(`${host}\n${JSON.stringify(rule)}${guards === undefined ? "" : `\n${JSON.stringify(guards)}`}`)
     .digest("base64url");
 }

@@ -16,6 +16,8 @@ import {
   adsSource,
   any,
   boolValue,
+  type Cidr,
+  cidrRange,
   duration,
   extension,
   headerOption,
@@ -36,7 +38,11 @@ export interface HttpShape {
   readonly upgradeFilters: readonly Message[];
   /** Header matches of requests whose refusal is a 400. */
   readonly badRequests: readonly Message[];
-  readonly trustedHops: number;
+  /** Whose X-Forwarded-For counts. By then the peer itself has been added to it. */
+  readonly trust:
+    | { readonly type: "nobody" }
+    | { readonly type: "hops"; readonly hops: number }
+    | { readonly type: "networks"; readonly cidrs: readonly Cidr[] };
   readonly accessLog?: Message | undefined;
   readonly tracing?: Message | undefined;
 }
@@ -72,12 +78,12 @@ export function httpManager(shape: HttpShape): Message {
       ),
     ),
     shape.accessLog === undefined ? undefined : nested(13, shape.accessLog),
-    boolValue(14, true),
+    // Envoy has one way or the other.
+    boolValue(14, shape.trust.type !== "networks"),
     // Interim answers (103 Early Hints) reach the client, and the backend itself says whether it
     // wants a body.
     flag(18, true),
-    // The peer itself has been added to the header by then.
-    uint(19, shape.trustedHops === 0 ? 0 : shape.trustedHops + 1),
+    shape.trust.type === "hops" ? uint(19, shape.trust.hops + 1) : undefined,
     nestedEach(23, [message(text(1, "websocket"), nestedEach(2, shape.upgradeFilters))]),
     duration(24, STREAM_IDLE_MS),
     flag(21, true),
@@ -90,7 +96,8 @@ export function httpManager(shape: HttpShape): Message {
     uint(34, PASS_THROUGH),
     nested(35, message(duration(1, 60_000), uint32Value(2, 128))),
     uint(45, KEEP_UNCHANGED),
-    flag(32, shape.trustedHops > 0),
+    shape.trust.type === "networks" ? nested(46, detectionByNetworks(shape.trust.cidrs)) : undefined,
+    flag(32, shape.trust.type !== "nobody"),
     nested(38, localReplies(shape.badRequests)),
     nested(48, message(flag(2, true))),
     shape.early.length === 0 ? undefined : nested(52, early),
@@ -102,6 +109,14 @@ export function httpManager(shape: HttpShape): Message {
       4,
       any("envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", config),
     ),
+  );
+}
+
+function detectionByNetworks(cidrs: readonly Cidr[]): Message {
+  return extension(
+    "networks",
+    "envoy.extensions.http.original_ip_detection.xff.v3.XffConfig",
+    message(nested(2, message(nestedEach(1, cidrs.map(cidrRange))))),
   );
 }
 

@@ -23,6 +23,7 @@ import {
   TENANCY_FILTER,
   type Variant,
 } from "../names.ts";
+import { ScopeGuards } from "./guards.ts";
 import { defaultRetry } from "./retries.ts";
 import { ruleRoutes } from "./rule-routes.ts";
 
@@ -31,9 +32,10 @@ const REPLAY_BYTES = 64 * 1024;
 export interface Scope {
   readonly resource: Resource;
   readonly listener: ListenerItem;
-  /** Backends that it forwards to, and those that only decide what it looks like. */
+  /** Backends that it forwards to. */
   readonly clusters: ReadonlyMap<string, { readonly backend: string; readonly variant: Variant }>;
-  readonly backends: ReadonlySet<string>;
+  /** Backends and guards that decide what it looks like. */
+  readonly dependsOn: ReadonlySet<string>;
 }
 
 /** What a scope is made of, if it is not what the model says. */
@@ -61,10 +63,12 @@ export function compileScope(
   if (listener === undefined || hosts === undefined) return undefined;
   const name = content?.name ?? scopeName(port, pattern);
   const clusters = new Map<string, { readonly backend: string; readonly variant: Variant }>();
-  const backends = new Set<string>();
+  const dependsOn = new Set<string>();
+  const guards = new ScopeGuards((id) => model.get("guard", id));
   const routes: Message[] = port.protocol === "tls" ? [misdirected(name, listener, pattern)] : [];
   for (const host of hosts) {
     for (const rule of host.rules) {
+      for (const id of rule.guards ?? []) dependsOn.add(id);
       for (const each of ruleRoutes(rule, {
         port,
         scope: pattern,
@@ -73,7 +77,8 @@ export function compileScope(
         backend: (id) => model.get("backend", id),
         uses: (backend, variant) =>
           clusters.set(clusterName(port.gateway, backend, variant), { backend, variant }),
-        dependsOn: (backend) => backends.add(backend),
+        dependsOn: (backend) => dependsOn.add(backend),
+        guards: (each) => guards.of(each),
       }))
         routes.push(each);
     }
@@ -85,10 +90,7 @@ export function compileScope(
     retry: defaultRetry,
     replayBytes: REPLAY_BYTES,
     removeHeaders: [SCOPE_HEADER, SNI_HEADER, "x-envoy-external-address"],
-    perFilter: [
-      [NORMAL_FILTER, filterOff()],
-      [TENANCY_FILTER, filterOff()],
-    ],
+    perFilter: [[NORMAL_FILTER, filterOff()], [TENANCY_FILTER, filterOff()], ...guards.perFilter()],
   });
   const needs = [...clusters].flatMap(([cluster, { backend }]): Reference[] =>
     // A backend that is not in the plan has no cluster to wait for, and is 503.
@@ -99,7 +101,7 @@ export function compileScope(
           { kind: "endpoints", name: endpointsName(port.gateway, backend) },
         ],
   );
-  return { resource: resource("scope", name, encoded, { needs }), listener, clusters, backends };
+  return { resource: resource("scope", name, encoded, { needs }), listener, clusters, dependsOn };
 }
 
 /**
