@@ -24,9 +24,26 @@ const NO = "0";
 /** Of uint32. */
 export const MOST_TOKENS = 4_294_967_295;
 
-const IPV4: readonly Cidr[] = [
-  ["0.0.0.0", 0],
-  ["::ffff:0:0", 96],
+/** One of them is for a client: IPv4, IPv4 that is mapped to IPv6, or the /64 that an IPv6 is in. */
+const CLIENT_FORMATS: readonly {
+  readonly format: string;
+  readonly ranges: readonly Cidr[];
+  readonly others: boolean;
+}[] = [
+  { format: "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%", ranges: [["0.0.0.0", 0]], others: false },
+  {
+    format: "%CEL(re.extract(source.address, '([0-9]+[.][0-9.]+)', '\\\\1'))%",
+    ranges: [["::ffff:0:0", 96]],
+    others: false,
+  },
+  {
+    format: "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT(64)%",
+    ranges: [
+      ["0.0.0.0", 0],
+      ["::ffff:0:0", 96],
+    ],
+    others: true,
+  },
 ];
 
 export interface AdmissionShape {
@@ -151,10 +168,10 @@ function limitActions({ word, key }: LimitShape): readonly Message[] {
     case "all":
       return [limit()];
     case "client":
-      return [
-        limit(clientAction("%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%", false)),
-        limit(clientAction("%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT(64)%", true)),
-      ];
+      return CLIENT_FORMATS.map(({ format, ranges, others }) => {
+        const matcher = message(nestedEach(1, ranges.map(cidrRange)), flag(2, others));
+        return limit(message(nested(13, message(text(1, format), text(2, CLIENT), nested(4, matcher)))));
+      });
     case "header": {
       const value = message(nested(3, message(text(1, key.name), text(2, VALUE))));
       return [limit(ownAction(key.match, true), value), limit(ownAction(key.match, false))];
@@ -165,10 +182,4 @@ function limitActions({ word, key }: LimitShape): readonly Message[] {
 function ownAction(match: Message, expected: boolean): Message {
   const value = text(1, expected ? YES : NO);
   return message(nested(6, message(value, boolValue(2, expected), nested(3, match), text(4, OWN))));
-}
-
-/** For IPv4, also where it is mapped to IPv6; `isOther`: for everything else. */
-function clientAction(format: string, isOther: boolean): Message {
-  const matcher = message(nestedEach(1, IPV4.map(cidrRange)), flag(2, isOther));
-  return message(nested(13, message(text(1, format), text(2, CLIENT), nested(4, matcher))));
 }
