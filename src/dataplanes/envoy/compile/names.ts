@@ -60,6 +60,13 @@ export function listenerOfWord(gateway: string, word: string): ItemId {
   return lengthened(`listener:${gateway}:`, decodeURIComponent(word));
 }
 
+/** Of a route whose guards cannot be applied, made from its name: for the access log. */
+export function unguardedName(name: string): string {
+  return `${name} ${UNGUARDED}`;
+}
+
+export const UNGUARDED = "unguarded";
+
 /** A backend for HTTP/1.1 or TCP, and for HTTP/2 where a gRPC route wants it. */
 export type Variant = "plain" | "h2";
 

@@ -80,13 +80,23 @@ export function admissionFilter(name: string): Message {
   return httpFilter(name, `${RBAC}.RBAC`, message());
 }
 
-/** `name`: what the access log says of those who are not let in. */
-export function routeAdmission(name: string, admission: AdmissionShape): Message {
+/** What Envoy's response code details call it. */
+const ADDRESSES = "addresses";
+
+export function routeAdmission(admission: AdmissionShape): Message {
   const action = (kind: number): Message =>
-    extension(name, "envoy.config.rbac.v3.Action", message(text(1, name), uint(2, kind)));
+    extension(ADDRESSES, "envoy.config.rbac.v3.Action", message(text(1, ADDRESSES), uint(2, kind)));
   const matcher = addressMatcher(admission, action(ALLOW), action(DENY));
   return any(`${RBAC}.RBACPerRoute`, message(nested(2, message(nested(4, matcher)))));
 }
+
+/** For a route that lets everybody in, whatever its scope has. */
+export function admissionOff(): Message {
+  return any(`${RBAC}.RBACPerRoute`, message());
+}
+
+/** Response code details of a request whose client is not let in. */
+export const ADDRESS_DENIED: string = `rbac_access_denied_matched_policy[${ADDRESSES}]`;
 
 export interface TokenBucket {
   readonly most: number;

@@ -25,6 +25,7 @@ import {
   inlineString,
   uint32Value,
 } from "./core.ts";
+import { ADDRESS_DENIED } from "./guards.ts";
 import { type HeaderMutation, headerMutation } from "./http-filters.ts";
 
 export interface HttpShape {
@@ -131,11 +132,23 @@ function scopedRoutes(scopeHeader: string): Message {
 }
 
 /**
- * A backend that breaks off or talks nonsense is 502; Envoy would call it unavailable. What is
- * refused as malformed is 400. A backend at its limits is 503 as in Envoy, with words that say so.
+ * The first that fits is said. A client that a guard does not let in stays 403, whatever else its
+ * request is. A backend that breaks off or talks nonsense is 502; Envoy would call it unavailable.
+ * What is refused as malformed is 400. A backend at its limits is 503 as in Envoy, with words that say so.
  */
 function localReplies(badRequests: readonly Message[]): Message {
-  const refused = message(nested(1, message(nested(2, message(uint(2, 403), text(3, "mergeway.refused"))))));
+  const statusIs = (status: number, key: string): Message =>
+    message(nested(1, message(nested(2, message(uint(2, status), text(3, `mergeway.${key}`))))));
+  const refused = statusIs(403, "refused");
+  const denied = [message(nested(1, refused)), message(nested(11, detailsFilter(ADDRESS_DENIED)))];
+  const addressDenied = message(
+    nested(1, message(nested(6, message(nestedEach(1, denied))))),
+    nested(3, inlineString("clients of this address are not served\n")),
+  );
+  const rateLimited = message(
+    nested(1, message(nested(1, statusIs(429, "limited")))),
+    nested(3, inlineString("too many requests\n")),
+  );
   const badRequest = badRequests.map((header) => {
     const both = [message(nested(1, refused)), message(nested(8, message(nested(1, header))))];
     return message(
@@ -151,6 +164,23 @@ function localReplies(badRequests: readonly Message[]): Message {
     headerOptions(5, [headerOption("retry-after", "1", "overwrite")]),
   );
   return message(
-    nestedEach(1, [...badRequest, overflow, message(nested(1, brokenBackend), uint32Value(2, 502))]),
+    nestedEach(1, [
+      addressDenied,
+      ...badRequest,
+      rateLimited,
+      overflow,
+      message(nested(1, brokenBackend), uint32Value(2, 502)),
+    ]),
+  );
+}
+
+function detailsFilter(details: string): Message {
+  const expression = `response.code_details == '${details}'`;
+  return message(
+    text(1, "envoy.access_loggers.extension_filters.cel"),
+    nested(
+      3,
+      any("envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter", message(text(1, expression))),
+    ),
   );
 }

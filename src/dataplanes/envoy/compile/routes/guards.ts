@@ -1,7 +1,10 @@
 /**
- * The guards of one scope's rules. Addresses are a route's own configuration. Limits are the
- * scope's, so that all of its routes draw from the same buckets, and a route says in its metadata
- * which of them it has.
+ * The guards of one scope's rules.
+ *
+ * - Addresses are configuration of routes. The lists that most routes have stand once, in the
+ *   scope, and the other routes turn them off: a thousand ranges take Envoy 110 KB each time.
+ * - Limits are the scope's, so that all of its routes draw from the same buckets. A route says in
+ *   its metadata which of them it has.
  *
  * Addresses are looked at first, whatever the order of a rule's guards: a request of which both a
  * list and a limit would not let pass is 403, and takes no token.
@@ -11,6 +14,8 @@ import type { AddressCheck, GuardItem, RateLimitCheck } from "../../../../plan/g
 import type { ItemId } from "../../../../plan/plan.ts";
 import type { Rule } from "../../../../plan/rule.ts";
 import {
+  type AdmissionShape,
+  admissionOff,
   type LimitShape,
   limitsMetadata,
   MOST_TOKENS,
@@ -45,53 +50,102 @@ type PerFilter = readonly (readonly [filter: string, config: Message])[];
 export interface RouteGuards {
   readonly perFilter: PerFilter;
   readonly metadata?: Message;
-  /** A limit lets nothing pass, whoever asks. */
-  readonly isSpent: boolean;
+  /** A limit lets nothing pass, whoever asks; so many seconds are a period of it. */
+  readonly spentSeconds?: number;
 }
 
-const NONE: RouteGuards = { perFilter: [], isSpent: false };
+/** What a rule's guards come to. */
+interface Checked {
+  /** Of its lists of addresses; empty: it has none. */
+  readonly addresses: string;
+  readonly limits: readonly string[];
+  readonly spentSeconds?: number;
+}
 
 export class ScopeGuards {
   readonly #guard: (id: ItemId) => GuardItem | undefined;
   readonly #limits: Map<ItemId, LimitShape> = new Map();
-  /** Rules with the same guards share them. */
-  readonly #known: Map<string, RouteGuards | undefined> = new Map();
+  readonly #admissions: Map<string, Message> = new Map();
+  /** Rules with the same guards share them; undefined: one is missing or cannot be applied. */
+  readonly #known: Map<string, Checked | undefined> = new Map();
+  /** The lists of addresses that the scope has for all routes that do not say otherwise. */
+  readonly #shared: string;
 
-  constructor(guard: (id: ItemId) => GuardItem | undefined) {
+  constructor(rules: Iterable<Rule>, guard: (id: ItemId) => GuardItem | undefined) {
     this.#guard = guard;
+    const bytes = new Map<string, number>();
+    for (const rule of rules) {
+      const addresses = this.#check(rule)?.addresses ?? "";
+      const size = routesOf(rule) * (this.#admissions.get(addresses)?.length ?? 0);
+      if (size > 0) bytes.set(addresses, (bytes.get(addresses) ?? 0) + size);
+    }
+    const most = Math.max(...bytes.values());
+    const [shared = ""] = [...bytes].find(([, size]) => size === most) ?? [];
+    this.#shared = most > (this.#admissions.get(shared)?.length ?? 0) ? shared : "";
   }
 
-  /** Undefined: one of the guards is missing or cannot be applied. */
-  of({ guards = [] }: Rule): RouteGuards | undefined {
-    if (guards.length === 0) return NONE;
+  /** For a route of the rule; undefined: a guard is missing or cannot be applied. */
+  of(rule: Rule): RouteGuards | undefined {
+    const checked = this.#check(rule);
+    if (checked === undefined) return undefined;
+    const { addresses, limits, spentSeconds } = checked;
+    return {
+      perFilter: this.#perFilter(addresses),
+      ...(limits.length === 0 ? {} : { metadata: limitsMetadata(limits) }),
+      ...(spentSeconds === undefined ? {} : { spentSeconds }),
+    };
+  }
+
+  /** For a route without guards. */
+  get none(): RouteGuards {
+    return { perFilter: this.#perFilter("") };
+  }
+
+  /** For the whole scope. */
+  get scope(): PerFilter {
+    const shared = this.#admissions.get(this.#shared);
+    return [
+      ...(shared === undefined ? [] : [[ADDRESS_FILTER, shared] as const]),
+      ...(this.#limits.size === 0
+        ? []
+        : [[LIMIT_FILTER, scopeLimits([...this.#limits.values()], KEYS)] as const]),
+    ];
+  }
+
+  #perFilter(addresses: string): PerFilter {
+    if (addresses === this.#shared) return [];
+    return [[ADDRESS_FILTER, this.#admissions.get(addresses) ?? admissionOff()]];
+  }
+
+  #check({ guards = [] }: Rule): Checked | undefined {
     const key = guards.join("\n");
     if (!this.#known.has(key)) this.#known.set(key, this.#compile(guards));
     return this.#known.get(key);
   }
 
-  /** The configuration of the whole scope. */
-  perFilter(): PerFilter {
-    return this.#limits.size === 0 ? [] : [[LIMIT_FILTER, scopeLimits([...this.#limits.values()], KEYS)]];
-  }
-
-  #compile(ids: readonly ItemId[]): RouteGuards | undefined {
+  #compile(ids: readonly ItemId[]): Checked | undefined {
     const guards = guardsOf(ids, this.#guard);
     const admission = guards && admissionOfChecks(guards);
     if (admission === undefined || guards === undefined) return undefined;
-    const words: string[] = [];
-    let isSpent = false;
+    const limits: { readonly id: ItemId; readonly check: RateLimitCheck }[] = [];
     for (const { id, check } of guards) {
       if (check.type !== "rateLimit") continue;
       if (!isApplicable(check)) return undefined;
-      if (check.requests < 1 || check.burst < 1) isSpent = true;
-      else words.push(this.#limit(id, check));
+      limits.push({ id, check });
     }
+    const spent = limits.find(({ check }) => check.requests < 1 || check.burst < 1);
     return {
-      perFilter:
-        admission === "everybody" ? [] : [[ADDRESS_FILTER, routeAdmission("addresses", shapeOf(admission))]],
-      ...(words.length === 0 ? {} : { metadata: limitsMetadata(words) }),
-      isSpent,
+      addresses: admission === "everybody" ? "" : this.#admission(guards, admission),
+      limits: spent === undefined ? limits.map(({ id, check }) => this.#limit(id, check)) : [],
+      ...(spent === undefined ? {} : { spentSeconds: secondsOf(spent.check) }),
     };
+  }
+
+  #admission(guards: readonly GuardItem[], admission: Admission): string {
+    const lists = guards.filter(({ check }) => check.type === "addresses").map(({ id }) => id);
+    const key = lists.join("\n");
+    if (!this.#admissions.has(key)) this.#admissions.set(key, routeAdmission(shapeOf(admission)));
+    return key;
   }
 
   #limit(id: ItemId, check: RateLimitCheck): string {
@@ -101,6 +155,15 @@ export class ScopeGuards {
     this.#limits.set(id, { word, bucket: bucketOf(check), key: keyOf(check) });
     return word;
   }
+}
+
+/** About as many as Envoy has for a rule. */
+function routesOf({ action }: Rule): number {
+  return action.type === "forward" ? Math.max(1, action.backends.length) : 1;
+}
+
+function secondsOf({ periodMs }: RateLimitCheck): number {
+  return Math.min(Math.max(1, Math.ceil(periodMs / 1_000)), LONGEST_FILL_MS / 1_000);
 }
 
 /** Undefined: one of them is not in the plan. */
@@ -126,7 +189,7 @@ function rangesOf(check: AddressCheck): Admission | undefined {
   return allow && { allow, deny };
 }
 
-export function shapeOf({ allow, deny }: Admission): Parameters<typeof routeAdmission>[1] {
+export function shapeOf({ allow, deny }: Admission): AdmissionShape {
   return { allow: cidrsOf(allow ?? []), deny: cidrsOf(deny), others: allow === undefined };
 }
 

@@ -20,7 +20,7 @@ import type {
   Rule,
   WeightedBackend,
 } from "../../../../plan/rule.ts";
-import { MILLION } from "../../messages/core.ts";
+import { headerOption, MILLION } from "../../messages/core.ts";
 import { CORS_FILTER } from "../../messages/http-filters.ts";
 import { STREAM_IDLE_MS } from "../../messages/http-manager.ts";
 import {
@@ -36,9 +36,9 @@ import {
 } from "../../messages/route.ts";
 import type { Message } from "../../wire/protobuf.ts";
 import { routeCleaning } from "../field-cleaning.ts";
-import { CLEANING_FILTER, clusterName, listenerWord, type Variant } from "../names.ts";
+import { CLEANING_FILTER, clusterName, listenerWord, unguardedName, type Variant } from "../names.ts";
 import { corsPolicy } from "./cors.ts";
-import type { RouteGuards } from "./guards.ts";
+import type { RouteGuards, ScopeGuards } from "./guards.ts";
 import { headerChanges } from "./header-edits.ts";
 import { fullPath, pathSubstitution } from "./path-edits.ts";
 import { ruleRetry } from "./retries.ts";
@@ -57,19 +57,24 @@ export interface RuleContext {
   readonly uses: (backend: ItemId, variant: Variant) => void;
   /** Told of every backend that decides what a route looks like. */
   readonly dependsOn: (backend: ItemId) => void;
-  /** What the rule's guards come to; undefined: they cannot be applied, and nothing may pass. */
-  readonly guards: (rule: Rule) => RouteGuards | undefined;
+  readonly guards: ScopeGuards;
 }
 
 export function ruleRoutes(rule: Rule, context: RuleContext): readonly Message[] {
   const { action, match } = rule;
   if (!canMatch(match)) return [];
   const name = routeName(rule, context);
-  const guards = context.guards(rule);
-  if (guards === undefined) return [route({ name, match: matchOf(match), action: BROKEN })];
+  const guards = context.guards.of(rule);
+  if (guards === undefined)
+    return [
+      guarded(context.guards.none, { name: unguardedName(name), match: matchOf(match), action: BROKEN }),
+    ];
   const whole = (shape: RouteActionShape, more: Partial<RouteShape> = {}): Message =>
     guarded(guards, { name, match: matchOf(match), action: shape, ...more });
-  if (guards.isSpent) return [whole(SPENT)];
+  if (guards.spentSeconds !== undefined) {
+    const retry = headerOption("retry-after", String(guards.spentSeconds), "overwrite");
+    return [whole(SPENT, { responseHeaders: { options: [retry], remove: [] } })];
+  }
   switch (action.type) {
     case "respond":
       return [whole(isStatus(action.status) ? { type: "respond", status: action.status } : BROKEN)];

@@ -41,7 +41,7 @@ export interface Scope {
 /** What a scope is made of, if it is not what the model says. */
 export interface ScopeContent {
   readonly name?: string;
-  readonly hosts: Iterable<Pick<HostItem, "hostname" | "rules">>;
+  readonly hosts: readonly Pick<HostItem, "hostname" | "rules">[];
 }
 
 /** The hosts whose rules a scope has, most specific first; undefined: there is no such scope. */
@@ -61,11 +61,12 @@ export function compileScope(
   const listener = model.httpOwner(port.id, pattern);
   const hosts = content?.hosts ?? hostsOfScope(model, port, pattern);
   if (listener === undefined || hosts === undefined) return undefined;
+  const rules = hosts.flatMap((host) => host.rules);
+  const guards = new ScopeGuards(rules, (id) => model.get("guard", id));
   const name = content?.name ?? scopeName(port, pattern);
   const clusters = new Map<string, { readonly backend: string; readonly variant: Variant }>();
   const dependsOn = new Set<string>();
-  const guards = new ScopeGuards((id) => model.get("guard", id));
-  const routes: Message[] = port.protocol === "tls" ? [misdirected(name, listener, pattern)] : [];
+  const routes: Message[] = port.protocol === "tls" ? [misdirected(name, listener, { pattern, guards })] : [];
   for (const host of hosts) {
     for (const rule of host.rules) {
       for (const id of rule.guards ?? []) dependsOn.add(id);
@@ -78,19 +79,19 @@ export function compileScope(
         uses: (backend, variant) =>
           clusters.set(clusterName(port.gateway, backend, variant), { backend, variant }),
         dependsOn: (backend) => dependsOn.add(backend),
-        guards: (each) => guards.of(each),
+        guards,
       }))
         routes.push(each);
     }
   }
-  routes.push(unmatched(listener, pattern));
+  routes.push(unmatched(listener, { pattern, guards }));
   const encoded = scopedRoutes({
     name,
     routes,
     retry: defaultRetry,
     replayBytes: REPLAY_BYTES,
     removeHeaders: [SCOPE_HEADER, SNI_HEADER, "x-envoy-external-address"],
-    perFilter: [[NORMAL_FILTER, filterOff()], [TENANCY_FILTER, filterOff()], ...guards.perFilter()],
+    perFilter: [[NORMAL_FILTER, filterOff()], [TENANCY_FILTER, filterOff()], ...guards.scope],
   });
   const needs = [...clusters].flatMap(([cluster, { backend }]): Reference[] =>
     // A backend that is not in the plan has no cluster to wait for, and is 503.
@@ -104,12 +105,17 @@ export function compileScope(
   return { resource: resource("scope", name, encoded, { needs }), listener, clusters, dependsOn };
 }
 
+interface ScopeParts {
+  readonly pattern: string;
+  readonly guards: ScopeGuards;
+}
+
 /**
  * Before everything else: a request whose connection was opened for another listener is 421. The
  * server name that equals the scope is the listener's own; whether another one is too, only a
  * listener with a wildcard leaves open, and the script finds out.
  */
-function misdirected(name: string, listener: ListenerItem, pattern: string): Message {
+function misdirected(name: string, listener: ListenerItem, { pattern, guards }: ScopeParts): Message {
   const askScript = pattern !== "" && !isWildcard(pattern) && listener.hostname !== pattern;
   return route({
     name: nameOf(listener, pattern, "misdirected"),
@@ -119,17 +125,18 @@ function misdirected(name: string, listener: ListenerItem, pattern: string): Mes
       query: [],
     }),
     action: { type: "respond", status: 421 },
-    ...(askScript ? { perFilter: [[TENANCY_FILTER, luaOn()]] } : {}),
+    perFilter: [...guards.none.perFilter, ...(askScript ? [[TENANCY_FILTER, luaOn()] as const] : [])],
   });
 }
 
 /** What Envoy would say by itself, but with a name, so that logs know whose it was. */
-function unmatched(listener: ListenerItem, pattern: string): Message {
+function unmatched(listener: ListenerItem, { pattern, guards }: ScopeParts): Message {
   const match = routeMatch({ path: { type: "any", value: "" }, headers: [], query: [] });
   return route({
     name: nameOf(listener, pattern, "unmatched"),
     match,
     action: { type: "respond", status: 404 },
+    perFilter: guards.none.perFilter,
   });
 }
 
