@@ -47,32 +47,43 @@ const CLIENT_FORMATS: readonly {
 ];
 
 export interface AdmissionShape {
-  /** The narrowest range decides. */
   readonly allow: readonly Cidr[];
+  /** Comes before `allow`. */
   readonly deny: readonly Cidr[];
   /** Whether addresses of no range are let in. */
   readonly others: boolean;
 }
 
-/** A matcher by the client's address, with an action for those who are let in and for the others. */
+/**
+ * A matcher by the client's address, with an action for those who are let in and for the others.
+ * Envoy puts the ranges of each list in a trie. It has another matcher for the same (IPMatcher of
+ * xds.type.matcher.v3), but that is work in progress: every range of it is a line in Envoy's log.
+ */
 export function addressMatcher(
   { allow, deny, others }: AdmissionShape,
   onAllowed: Message,
   onDenied: Message,
 ): Message {
-  const ranges = (cidrs: readonly Cidr[], action: Message): readonly Message[] =>
-    cidrs.length === 0
-      ? []
-      : [message(nestedEach(1, cidrs.map(cidrRange)), nested(2, message(nested(2, action))))];
-  const matchers = [...ranges(deny, onDenied), ...ranges(allow, onAllowed)];
   const input = extension(
     "address",
     "envoy.extensions.matching.common_inputs.network.v3.SourceIPInput",
     message(),
   );
-  const trie = extension("ranges", "xds.type.matcher.v3.IPMatcher", message(nestedEach(1, matchers)));
-  const tree = matchers.length === 0 ? undefined : message(nested(1, input), nested(4, trie));
-  return message(nested(2, tree), nested(3, message(nested(2, others ? onAllowed : onDenied))));
+  const within = (cidrs: readonly Cidr[], action: Message): readonly Message[] => {
+    if (cidrs.length === 0) return [];
+    const ranges = extension(
+      "ranges",
+      "envoy.extensions.matching.input_matchers.ip.v3.Ip",
+      message(nestedEach(1, cidrs.map(cidrRange)), text(2, "guards")),
+    );
+    const predicate = message(nested(1, message(nested(1, input), nested(3, ranges))));
+    return [message(nested(1, predicate), nested(2, message(nested(2, action))))];
+  };
+  const matchers = [...within(deny, onDenied), ...within(allow, onAllowed)];
+  return message(
+    matchers.length === 0 ? undefined : nested(1, message(nestedEach(1, matchers))),
+    nested(3, message(nested(2, others ? onAllowed : onDenied))),
+  );
 }
 
 /** Does nothing unless a route has an admission. */
