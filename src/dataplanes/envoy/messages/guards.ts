@@ -16,6 +16,9 @@ const ROUTE_ENTRY = 1;
 const LIMITS = "mergeway.limits";
 const LIMIT = "limit";
 const CLIENT = "client";
+const FAMILY = "family";
+/** Of an IPv6 address: what a network gives to one client, who may use all of it. */
+const CLIENT_BITS = 64;
 const VALUE = "value";
 /** Whether a value has a bucket of its own. */
 const OWN = "own";
@@ -24,27 +27,10 @@ const NO = "0";
 /** Of uint32. */
 export const MOST_TOKENS = 4_294_967_295;
 
-/** One of them is for a client: IPv4, IPv4 that is mapped to IPv6, or the /64 that an IPv6 is in. */
-const CLIENT_FORMATS: readonly {
-  readonly format: string;
-  readonly ranges: readonly Cidr[];
-  readonly others: boolean;
-}[] = [
-  { format: "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%", ranges: [["0.0.0.0", 0]], others: false },
-  {
-    format: "%CEL(re.extract(source.address, '([0-9]+[.][0-9.]+)', '\\\\1'))%",
-    ranges: [["::ffff:0:0", 96]],
-    others: false,
-  },
-  {
-    format: "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT(64)%",
-    ranges: [
-      ["0.0.0.0", 0],
-      ["::ffff:0:0", 96],
-    ],
-    others: true,
-  },
-];
+/** IPv4 with a port, plain or mapped to IPv6, in CEL. */
+const IPV4 = "'^(?:[[]::ffff:)?([0-9.]+)[]]?:[0-9]+$'";
+const CLIENT_IPV4 = `re.extract(source.address, ${IPV4}, '\\\\1')`;
+const CLIENT_FAMILY = `source.address.matches(${IPV4}) ? '4' : '6'`;
 
 export interface AdmissionShape {
   readonly allow: readonly Cidr[];
@@ -174,7 +160,7 @@ function descriptors({ word, key, bucket }: LimitShape): readonly Message[] {
     case "all":
       return [descriptor()];
     case "client":
-      return [descriptor(entry(CLIENT))];
+      return [descriptor(entry(CLIENT)), descriptor(entry(FAMILY, "6"), entry("masked_remote_address"))];
     case "header":
       return [descriptor(entry(OWN, YES), entry(VALUE)), descriptor(entry(OWN, NO))];
   }
@@ -189,10 +175,10 @@ function limitActions({ word, key }: LimitShape): readonly Message[] {
     case "all":
       return [limit()];
     case "client":
-      return CLIENT_FORMATS.map(({ format, ranges, others }) => {
-        const matcher = message(nestedEach(1, ranges.map(cidrRange)), flag(2, others));
-        return limit(message(nested(13, message(text(1, format), text(2, CLIENT), nested(4, matcher)))));
-      });
+      return [
+        limit(expression(CLIENT, CLIENT_IPV4)),
+        limit(expression(FAMILY, CLIENT_FAMILY), message(nested(10, message(uint32Value(2, CLIENT_BITS))))),
+      ];
     case "header": {
       const value = message(nested(3, message(text(1, key.name), text(2, VALUE))));
       return [limit(ownAction(key.match, true), value), limit(ownAction(key.match, false))];
@@ -203,4 +189,19 @@ function limitActions({ word, key }: LimitShape): readonly Message[] {
 function ownAction(match: Message, expected: boolean): Message {
   const value = text(1, expected ? YES : NO);
   return message(nested(6, message(value, boolValue(2, expected), nested(3, match), text(4, OWN))));
+}
+
+/** An entry with the value of a CEL expression; if that fails, there is no descriptor. */
+function expression(key: string, cel: string): Message {
+  const descriptor = message(text(1, key), text(3, cel));
+  return message(
+    nested(
+      9,
+      extension(
+        "envoy.rate_limit_descriptors.expr",
+        "envoy.extensions.rate_limit_descriptors.expr.v3.Descriptor",
+        descriptor,
+      ),
+    ),
+  );
 }
