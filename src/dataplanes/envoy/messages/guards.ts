@@ -15,8 +15,10 @@ const ROUTE_ENTRY = 1;
 /** Under which a route says which limits it has, and the word for a limit in descriptors. */
 const LIMITS = "mergeway.limits";
 const LIMIT = "limit";
-const CLIENT = "client";
-const FAMILY = "family";
+/** Envoy's own word for its action. */
+const CLIENT = "masked_remote_address";
+/** Whether an action is the one that knows how to write the client's address. */
+const WRITTEN = "written";
 /** Of an IPv6 address: what a network gives to one client, who may use all of it. */
 const CLIENT_BITS = 64;
 const VALUE = "value";
@@ -27,10 +29,14 @@ const NO = "0";
 /** Of uint32. */
 export const MOST_TOKENS = 4_294_967_295;
 
-/** IPv4 with a port, plain or mapped to IPv6, in CEL. */
-const IPV4 = "'^(?:[[]::ffff:)?([0-9.]+)[]]?:[0-9]+$'";
-const CLIENT_IPV4 = `re.extract(source.address, ${IPV4}, '\\\\1')`;
-const CLIENT_FAMILY = `source.address.matches(${IPV4}) ? '4' : '6'`;
+/**
+ * In CEL: whether IPv6 maps an IPv4 address, and that address as Envoy writes others. Expressions
+ * with patterns are dear, so it is asked first.
+ */
+const IS_MAPPED = "source.address.startsWith('[::ffff:') && source.address.contains('.')";
+const WRITTEN_AS_IT_IS = `${IS_MAPPED} ? '${NO}' : '${YES}'`;
+const WRITTEN_AS_MAPPED = `${IS_MAPPED} ? '${YES}' : '${NO}'`;
+const CLIENT_OF_MAPPED = `${IS_MAPPED} ? re.extract(source.address, '([0-9]+[.][0-9.]+)', '\\\\1/32') : '${NO}'`;
 
 export interface AdmissionShape {
   readonly allow: readonly Cidr[];
@@ -160,7 +166,7 @@ function descriptors({ word, key, bucket }: LimitShape): readonly Message[] {
     case "all":
       return [descriptor()];
     case "client":
-      return [descriptor(entry(CLIENT)), descriptor(entry(FAMILY, "6"), entry("masked_remote_address"))];
+      return [descriptor(entry(WRITTEN, YES), entry(CLIENT))];
     case "header":
       return [descriptor(entry(OWN, YES), entry(VALUE)), descriptor(entry(OWN, NO))];
   }
@@ -176,8 +182,11 @@ function limitActions({ word, key }: LimitShape): readonly Message[] {
       return [limit()];
     case "client":
       return [
-        limit(expression(CLIENT, CLIENT_IPV4)),
-        limit(expression(FAMILY, CLIENT_FAMILY), message(nested(10, message(uint32Value(2, CLIENT_BITS))))),
+        limit(
+          expression(WRITTEN, WRITTEN_AS_IT_IS),
+          message(nested(10, message(uint32Value(2, CLIENT_BITS)))),
+        ),
+        limit(expression(WRITTEN, WRITTEN_AS_MAPPED), expression(CLIENT, CLIENT_OF_MAPPED)),
       ];
     case "header": {
       const value = message(nested(3, message(text(1, key.name), text(2, VALUE))));

@@ -2,7 +2,7 @@
  * The guards of one scope's rules.
  *
  * - Addresses are configuration of routes. The lists that most routes have stand once, in the
- *   scope, and the other routes turn them off: a thousand ranges take Envoy 110 KB each time.
+ *   scope, and the other routes turn them off: a thousand ranges take Envoy 200 KB each time.
  * - Limits are the scope's, so that all of its routes draw from the same buckets. A route says in
  *   its metadata which of them it has.
  *
