@@ -16,8 +16,8 @@ export interface Traits {
    */
   readonly allInterim: boolean;
   /**
-   * A header of the PROXY protocol with the command PROXY and no address family is that of the peer,
-   * and not an error.
+   * A header of the PROXY protocol with the command PROXY and no address family is that of the
+   * peer, and not an error.
    */
   readonly servesUnspecified: boolean;
 }

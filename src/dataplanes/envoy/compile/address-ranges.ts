@@ -77,7 +77,7 @@ function isWithin(inner: AddressRange, outer: AddressRange): boolean {
   return inner.length >= outer.length && masked(inner.first, outer.length).first === outer.first;
 }
 
-/** Ranges that can be asked whether they contain another one, in as many steps as they have lengths. */
+/** Ranges that can be asked for another one, in as many steps as they have lengths. */
 class RangeSet {
   readonly #firsts: Map<number, Set<bigint>> = new Map();
 

@@ -31,6 +31,7 @@ import { type Admission, cidrsOf } from "./address-ranges.ts";
 import { servableEndpoints } from "./backend-cluster.ts";
 import { trustOf } from "./client-address.ts";
 import { commonHttp, type HttpOptions, portHttpManager } from "./http-listener.ts";
+import { terminating } from "./listener-tls.ts";
 import type { Model } from "./model.ts";
 import { certificateName, clusterName, KEEPER, WITHOUT_NAME } from "./names.ts";
 import { admissionOfChecks, guardsOf, shapeOf } from "./routes/guards.ts";
@@ -377,27 +378,6 @@ interface Target {
   readonly name: string;
   readonly weight: number;
   readonly backend?: ItemId;
-}
-
-/**
- * Envoy opens nothing before it has all certificates that a listener names: it must never be told
- * to wait for one that will not come.
- */
-function terminating({ tls }: ListenerItem, isUsable: (certificate: ItemId) => boolean): Terminating {
-  if (tls?.mode !== "Terminate") return { closes: false };
-  const secrets = tls.certificates.filter(isUsable).map(certificateName);
-  if (secrets.length === 0) return { closes: true };
-  const { minVersion, maxVersion, alpn = [] } = tls;
-  return {
-    closes: false,
-    socket: downstreamTls({ certificates: { secrets }, alpn, minVersion, maxVersion }),
-  };
-}
-
-interface Terminating {
-  readonly socket?: Message;
-  /** Without a certificate nobody is let in. */
-  readonly closes: boolean;
 }
 
 function byId(a: { readonly id: string }, b: { readonly id: string }): number {

@@ -134,7 +134,8 @@ function scopedRoutes(scopeHeader: string): Message {
 /**
  * The first that fits is said. A client that a guard does not let in stays 403, whatever else its
  * request is. A backend that breaks off or talks nonsense is 502; Envoy would call it unavailable.
- * What is refused as malformed is 400. A backend at its limits is 503 as in Envoy, with words that say so.
+ * What is refused as malformed is 400. A backend at its limits is 503 as in Envoy, with words that
+ * say so.
  */
 function localReplies(badRequests: readonly Message[]): Message {
   const statusIs = (status: number, key: string): Message =>
