@@ -324,6 +324,37 @@ test("on a port for both IPv4 and IPv6, clients of IPv4 are compared as such", a
   expect((await ask(plane.at(80), { host: "shop.example" })).status).toBe(403);
 });
 
+test("trust by networks holds on TLS ports, also for listeners with chains of their own", async () => {
+  const https = port(443, "tls", { clientAddress: { forwardedFor: { networks: ["127.0.0.1/32"] } } });
+  const ca = authority();
+  const pair = certificate("c", issue(ca, ["a.example", "b.example"]));
+  const plain = secure("a", https, "a.example", [pair]);
+  const strict = listener("b", https, "b.example", {
+    tls: { mode: "Terminate", certificates: [pair.id], minVersion: "1.3" },
+  });
+  const plane = await stage.start([
+    https,
+    pair,
+    guard("g", only("192.0.2.1")),
+    ...[plain, strict].flatMap((each) => [
+      each,
+      host(each, each.hostname, [
+        rule({ path: "/open", action: forwardTo("to") }),
+        rule({ action: forwardTo("to"), guards: ["g"] }),
+      ]),
+    ]),
+    backend("to", [await stage.backends.echo("to")]),
+  ]);
+  const headers = { "x-forwarded-for": "192.0.2.1" };
+  for (const name of ["a.example", "b.example"]) {
+    const asked = { host: name, headers, tls: { servername: name, ca: ca.cert } };
+    expect((await ask(plane.at(443), asked)).status).toBe(200);
+    expect((await ask(plane.at(443), { ...asked, from: "127.0.0.2" })).status).toBe(403);
+    const { seen } = await ask(plane.at(443), { ...asked, path: "/open", from: "127.0.0.2" });
+    expect(seen.headers["x-forwarded-for"]).toBe("127.0.0.2");
+  }
+});
+
 test("datagrams of denied clients reach no backend", async () => {
   const udp = port(9001, "udp");
   const open = listener("open", udp, "", { protocol: "UDP" });
