@@ -208,7 +208,7 @@ function listenerAhead(
       certificates: { bySni: { withoutName: WITHOUT_NAME, ahead } },
       alpn: ["h2", "http/1.1"],
     }),
-    filter: portHttpManager(port, { trustedHops: 0, accessLog: undefined }),
+    filter: portHttpManager(port, { type: "nobody" }, { accessLog: undefined }),
   });
   const content = tcpListener({ name: port.id, ...at, chains: [chain], inspectsTls: true });
   return resource("listener", port.id, content, { needs: [{ kind: "scope", name: "*" }] });

@@ -81,6 +81,7 @@ export class GatewayConfig {
       onLearned: (scope) => this.#containmentChanged(scope),
       onInexplicable: (scope, replica) => this.status.scopeRefused(replica, scope),
       versionOf: (scope) => this.store.get("scope", scope)?.version,
+      guard: (id) => this.#model.get("guard", id),
     });
     this.status = new ProgrammingStatus({
       model: this.#model,
@@ -284,7 +285,7 @@ export class GatewayConfig {
     const isSame = before?.name === name && before?.listener === scope?.listener.id;
     if (name !== undefined && this.#containment.holds(name) && isSame) return;
     const user = { port: portId, pattern };
-    this.#uses.set(user, scope?.clusters ?? new Map(), scope?.backends ?? new Set());
+    this.#uses.set(user, scope?.clusters ?? new Map(), scope?.dependsOn ?? new Set());
     if (scope === undefined || name === undefined) {
       known.delete(pattern);
       if (known.size === 0) this.#scopes.delete(portId);
@@ -306,7 +307,11 @@ export class GatewayConfig {
     const hosts = hostsOfScope(this.#model, port, pattern);
     if (hosts === undefined) return undefined;
     const servable = this.#containment.servable(scopeName(port, pattern), hosts);
-    return compileScope(this.#model, port, pattern, { hosts: servable });
+    const scope = compileScope(this.#model, port, pattern, { hosts: servable });
+    if (scope === undefined || servable === hosts) return scope;
+    // A refused rule is served without its guards, but may be served again when they change.
+    const guards = hosts.flatMap(({ rules }) => rules.flatMap((rule) => rule.guards ?? []));
+    return { ...scope, dependsOn: new Set([...scope.dependsOn, ...guards]) };
   }
 
   #dropScope({ name }: KnownScope): void {

@@ -62,7 +62,7 @@ export class PortResources {
     const clusters = new Map(
       [...compiled.clusters].map(([name, backend]) => [name, { backend, variant: "plain" as const }]),
     );
-    uses.set({ port: id }, clusters, compiled.backends);
+    uses.set({ port: id }, clusters, compiled.dependsOn);
     for (const each of compiled.own) store.set(each);
     if (compiled.own.length === 0) this.#dropOwn(id);
     if (store.set(compiled.resource)) status.portChanged(id);
@@ -102,8 +102,12 @@ export class PortResources {
 
   *#listenersOf(port: ItemId): Generator<PortListener, void, undefined> {
     const { model } = this.#options;
-    for (const listener of model.streamListeners(port))
-      yield { listener, hosts: [...model.hosts(listener.id)] };
+    for (const listener of model.streamListeners(port)) {
+      const hosts = [...model.hosts(listener.id)];
+      const ids = hosts.flatMap(({ rules }) => rules.flatMap((rule) => rule.guards ?? []));
+      const guards = ids.map((id) => model.get("guard", id)?.check);
+      yield { listener, hosts, ...(guards.length === 0 ? {} : { guards }) };
+    }
     // Of an HTTPS listener only its TLS settings are part of the port.
     for (const listener of model.httpListeners(port)) yield { listener, hosts: [] };
   }

@@ -38,7 +38,7 @@ export function describeDataPlane(name: string, create: CreateDataPlane, traits:
     describe("attempts", () => describeAttempts(create));
     describe("clients", () => describeClients(create));
     describe("guards", () => describeGuards(create));
-    describe("addresses of clients", () => describeClientAddress(create));
+    describe("addresses of clients", () => describeClientAddress(create, traits));
     describe("forged fields", () => describeForgedFields(create));
     describe("trailers", () => describeTrailers(create, traits));
     describe("interim answers", () => describeInterim(create, traits));

@@ -128,4 +128,46 @@ describe("the containment of a rejected scope", () => {
     incident.learn([mended], []);
     expect(incident.isOver).toBe(true);
   });
+
+  test("a refused guard is found, and its rule answers 500 without it until the guard changes", () => {
+    const check = { type: "addresses", allow: ["10.0.0.0/8"] } as const;
+    const guarded = (more: Partial<Suspect> = {}): Suspect => {
+      const made = rule({ path: "/admin", action: forwardTo("b"), guards: ["g"] });
+      return { host: "host", hostname: "shop.example", rule: made, guards: [check], ...more };
+    };
+    const steps = findOffenders([guarded(), good]);
+    let step = steps.next();
+    while (step.done !== true) step = steps.next(step.value.every((each) => each.rule.guards === undefined));
+    expect(step.value).toMatchObject([{ treatment: "500", field: "a TrafficPolicy of rules[0]" }]);
+
+    const incident = new Incident();
+    incident.take([guarded(), good]);
+    incident.learn([guarded(), good], step.value);
+    const [first] = incident.servable("host");
+    expect(first).toMatchObject({ action: { type: "respond", status: 500 } });
+    expect(first).not.toHaveProperty("guards");
+    const changed = guarded({ guards: [{ ...check, deny: [] }] });
+    incident.take([changed, good]);
+    expect(incident.untried).toEqual([changed]);
+  });
+
+  test("a rule that was taken is not left out when its guard changes", () => {
+    const made = rule({ path: "/admin", action: forwardTo("b"), guards: ["g"] });
+    const origin = { ...made.origin, namespace: "bad" };
+    const guarded = (allow: readonly string[]): Suspect => ({
+      host: "host",
+      hostname: "shop.example",
+      rule: { ...made, origin },
+      guards: [{ type: "addresses", allow }],
+    });
+    const incident = new Incident();
+    const before = guarded([]);
+    incident.take([bad, before]);
+    incident.learn([bad, before], [{ suspect: bad, treatment: "500" }]);
+    const after = guarded(["10.0.0.0/8"]);
+    incident.take([bad, after]);
+    expect(incident.untried).toEqual([]);
+    expect(incident.servable("host")).toContain(after.rule);
+    expect(incident.suspects).toEqual([after]);
+  });
 });

@@ -60,6 +60,13 @@ export function listenerOfWord(gateway: string, word: string): ItemId {
   return lengthened(`listener:${gateway}:`, decodeURIComponent(word));
 }
 
+/** Of a route whose guards cannot be applied, made from its name: for the access log. */
+export function unguardedName(name: string): string {
+  return `${name} ${UNGUARDED}`;
+}
+
+export const UNGUARDED = "unguarded";
+
 /** A backend for HTTP/1.1 or TCP, and for HTTP/2 where a gRPC route wants it. */
 export type Variant = "plain" | "h2";
 
@@ -81,6 +88,9 @@ export function backendOfCluster(gateway: string, name: string): ItemId {
 export const SENTINEL_LISTENER = "mergeway.sentinel";
 export const NORMAL_FILTER = "mergeway.normal";
 export const TENANCY_FILTER = "mergeway.tenancy";
+/** Let nothing pass that a guard of the route does not; without guards they do nothing. */
+export const ADDRESS_FILTER = "mergeway.addresses";
+export const LIMIT_FILTER = "mergeway.limits";
 /** Has routes' own mutations besides. */
 export const CLEANING_FILTER = "mergeway.cleaning";
 export const SCOPE_HEADER = "x-mergeway-scope";

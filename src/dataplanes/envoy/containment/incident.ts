@@ -13,6 +13,11 @@ export class Incident {
   readonly #refused: Map<string, Offender> = new Map();
   readonly #proven: Set<string> = new Set();
   /**
+   * Rules that were accepted with any guards. When a guard changes they stay: without its rule, a
+   * request could go to a wider rule that has no guard.
+   */
+  readonly #provenRules: Set<string> = new Set();
+  /**
    * Namespaces with a rejected rule. Their new rules are tried before they are served, so that a
    * rule that changes all the time does not delay other tenants.
    */
@@ -25,6 +30,8 @@ export class Incident {
     this.#rules = new Map(Array.from(rules, (each) => [digestOf(each), each]));
     for (const digest of this.#refused.keys()) if (!this.#rules.has(digest)) this.#refused.delete(digest);
     for (const digest of this.#proven) if (!this.#rules.has(digest)) this.#proven.delete(digest);
+    const rulesAlone = new Set(Array.from(this.#rules.values(), ruleDigestOf));
+    for (const digest of this.#provenRules) if (!rulesAlone.has(digest)) this.#provenRules.delete(digest);
   }
 
   /** A host's rules as they may be sent. */
@@ -69,7 +76,9 @@ export class Incident {
     }
     for (const each of suspects) {
       const digest = digestOf(each);
-      if (!found.has(digest)) this.#proven.add(digest);
+      if (found.has(digest)) continue;
+      this.#proven.add(digest);
+      this.#provenRules.add(ruleDigestOf(each));
     }
     for (const { suspect } of this.#refused.values()) this.#distrusted.add(suspect.rule.origin.namespace);
   }
@@ -81,10 +90,9 @@ export class Incident {
     return own.length > 0;
   }
 
-  #isUntried(digest: string, { rule }: Suspect): boolean {
-    return (
-      this.#distrusted.has(rule.origin.namespace) && !this.#proven.has(digest) && !this.#refused.has(digest)
-    );
+  #isUntried(digest: string, suspect: Suspect): boolean {
+    if (!this.#distrusted.has(suspect.rule.origin.namespace) || this.#refused.has(digest)) return false;
+    return !this.#provenRules.has(ruleDigestOf(suspect));
   }
 
   #pick(wanted: (digest: string, suspect: Suspect) => boolean): readonly Suspect[] {
@@ -92,9 +100,16 @@ export class Incident {
   }
 }
 
-/** Two rules with the same digest are the same for Envoy. */
-function digestOf({ host, rule }: Suspect): string {
-  return createHash("sha256")
-    .update(`${host}\n${JSON.stringify(rule)}`)
-    .digest("base64url");
+/** Two rules with one digest are the same to Envoy. */
+function digestOf({ host, rule, guards }: Suspect): string {
+  return sha256([host, JSON.stringify(rule), ...(guards === undefined ? [] : [JSON.stringify(guards)])]);
+}
+
+/** Whatever its guards check. */
+function ruleDigestOf({ host, rule }: Suspect): string {
+  return sha256([host, JSON.stringify(rule)]);
+}
+
+function sha256(parts: readonly string[]): string {
+  return createHash("sha256").update(parts.join("\n")).digest("base64url");
 }

@@ -10,6 +10,7 @@
  *   which one it is.
  */
 
+import type { GuardCheck } from "../../../plan/guard.ts";
 import type { ItemId } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
 import { Budget, bisect } from "./bisection.ts";
@@ -21,6 +22,8 @@ export interface Suspect {
   /** The pattern of the host. */
   readonly hostname: string;
   readonly rule: Rule;
+  /** What the rule's guards check; undefined among them: a guard that is missing. */
+  readonly guards?: readonly (GuardCheck | undefined)[];
 }
 
 export interface Offender {

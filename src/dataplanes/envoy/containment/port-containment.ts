@@ -4,6 +4,7 @@
  * listener are closed, since no other listener may answer for its hostnames.
  */
 
+import type { GuardCheck } from "../../../plan/guard.ts";
 import type { HostItem, ItemId, ListenerItem } from "../../../plan/plan.ts";
 import type { Answer } from "../ads/ads-stream.ts";
 import type { Resource } from "../ads/resource.ts";
@@ -35,6 +36,8 @@ export interface NamedTrial extends Trial {
 export interface PortListener {
   readonly listener: ListenerItem;
   readonly hosts: readonly HostItem[];
+  /** What guards of the hosts' rules check. */
+  readonly guards?: readonly (GuardCheck | undefined)[];
 }
 
 interface Refused {

@@ -12,6 +12,11 @@ const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const unwritable = /[\x00-\x08\x0a-\x1f\x7f]/;
 const hostname = /^[A-Za-z0-9._-]+(?::\d{1,5})?$/;
 
+/** Whether a text can be the name of a header. */
+export function isToken(name: string): boolean {
+  return token.test(name);
+}
+
 /** Whether any request can match; a broken expression matches none. */
 export function canMatch({ path, headers, query }: RequestMatch): boolean {
   if (path !== undefined && !path.value.startsWith("/") && path.type !== "regex") return false;
