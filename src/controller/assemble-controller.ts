@@ -84,7 +84,10 @@ export function assembleController(options: ControllerOptions, surroundings: Sur
     ...announcer(recorder, (key) => writer.live(key)),
     observer,
   });
-  const tunnels = makeTunnels(options, client, {
+  const cluster = new ClusterInfrastructure(client, options.watchNamespaces);
+  const tunnels = makeTunnels(options, {
+    client,
+    infrastructure: cluster,
     find: (key) => names.find(key),
     recorder,
     onChange: (gateway) => infrastructure.noticeTunnel(gateway),
@@ -101,7 +104,7 @@ export function assembleController(options: ControllerOptions, surroundings: Sur
     timed: (step) => metrics.timed(step),
   });
   const infrastructure: InfrastructureReconciler = new InfrastructureReconciler({
-    cluster: new ClusterInfrastructure(client, options.watchNamespaces),
+    cluster,
     context: () => ({
       dataPlane: options.dataPlane,
       image: options.dataPlaneImage,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { HttpRoute, HttpRouteRule, RouteFilter, SessionPersistence } from "../../src/api/routes.ts";
-import type { BackendTarget } from "../../src/engine/references/backends.ts";
+import type { BackendTarget } from "../../src/engine/foundation/backend-target.ts";
 import { compileRules } from "../../src/engine/rules/compile.ts";
 import { Unservable } from "../../src/engine/rules/compiled.ts";
 import { compileFilters } from "../../src/engine/rules/filters.ts";

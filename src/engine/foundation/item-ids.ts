@@ -3,7 +3,7 @@
  * moves to another Gateway must be taken away from whoever served it before.
  */
 import { type Key, partsOf } from "../../api/key.ts";
-import type { BackendTarget } from "../references/backends.ts";
+import type { BackendTarget } from "./backend-target.ts";
 
 /** A Gateway in the plan's words: `namespace/name`. */
 export function gatewayName(gateway: Key): string {

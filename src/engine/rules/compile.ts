@@ -21,9 +21,9 @@ import type {
   Rule,
   RuleOrigin,
 } from "../../plan/rule.ts";
+import type { BackendTarget } from "../foundation/backend-target.ts";
 import { milliseconds } from "../foundation/durations.ts";
 import type { Failure } from "../foundation/verdict.ts";
-import type { BackendTarget } from "../references/backends.ts";
 import { type CompiledRules, type Resolve, Unservable } from "./compiled.ts";
 import { type CompiledFilters, compileFilters, type FilterContext, unsupported } from "./filters.ts";
 import { compileGrpcMatch, compileHttpMatch } from "./matches.ts";

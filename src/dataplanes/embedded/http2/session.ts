@@ -15,7 +15,7 @@ import { Allowance } from "./allowance.ts";
 import { type FrameHandler, type FrameHead, FrameReader, uint31At } from "./frame-reader.ts";
 import { type BlockHead, HeaderBlock } from "./header-block.ts";
 import { type FieldSink, HpackDecoder } from "./hpack/decoder.ts";
-import { HeaderBlockWriter, HpackEncoder } from "./hpack/encoder.ts";
+import { HEADER_TABLE_BYTES, HeaderBlockWriter, HpackEncoder } from "./hpack/encoder.ts";
 import { Outbox, type OutboxOwner } from "./outbox.ts";
 import {
   CONNECTION_LOST,
@@ -23,7 +23,6 @@ import {
   errorCode,
   flag,
   frameType,
-  HEADER_TABLE_BYTES,
   MAX_WINDOW_BYTES,
 } from "./protocol.ts";
 import { defaultSettings, type PeerSettings, readSettings } from "./settings.ts";

@@ -4,13 +4,14 @@
  * that a field that cannot be sent leaves the table as the peer knows it.
  */
 
-import { HEADER_TABLE_BYTES } from "../protocol.ts";
 import { type FieldEncoding, FieldEncodings, type NameEncoding } from "./field-encodings.ts";
 import { staticTable } from "./static-table.ts";
 
 /** One for the thread: the encodings do not depend on the connection. */
 export const encodings: FieldEncodings = new FieldEncodings();
 
+/** The dynamic table of either side, before any setting (RFC 9113, 6.5.2). */
+export const HEADER_TABLE_BYTES = 4_096;
 /** No field may fill the table alone. */
 const LARGEST_SHARE = 4;
 const COLON = 58;
