@@ -25,6 +25,8 @@ const KINDS = [
   "ReferenceGrant",
   "BackendTLSPolicy",
   "GatewayParameters",
+  "TrafficPolicy",
+  "ClientPolicy",
 ];
 const CHANNELS: readonly (string | undefined)[] = ["standard", "experimental", "mergeway"];
 

@@ -16,7 +16,7 @@ export interface BackendTlsPolicy {
   readonly kind: "BackendTLSPolicy";
   readonly metadata: ObjectMeta;
   readonly spec: {
-    readonly targetRefs: readonly (LocalObjectReference & { readonly sectionName?: string })[];
+    readonly targetRefs: readonly PolicyTarget[];
     readonly validation: {
       readonly caCertificateRefs?: readonly LocalObjectReference[];
       readonly wellKnownCACertificates?: string;
@@ -31,6 +31,9 @@ export interface BackendTlsPolicy {
   };
   readonly status?: PolicyStatus;
 }
+
+/** What a policy is attached to, in its own namespace (GEP-713). */
+export type PolicyTarget = LocalObjectReference & { readonly sectionName?: string };
 
 export interface PolicyStatus {
   readonly ancestors?: readonly PolicyAncestorStatus[];

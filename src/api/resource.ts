@@ -1,8 +1,10 @@
+import type { ClientPolicy } from "./client-policy.ts";
 import type { ConfigMap, EndpointSlice, Namespace, Secret, Service } from "./core.ts";
 import type { Gateway, GatewayClass, ListenerSet } from "./gateway.ts";
 import type { GatewayParameters } from "./gateway-parameters.ts";
 import type { BackendTlsPolicy, ReferenceGrant } from "./policies.ts";
 import type { Route } from "./routes.ts";
+import type { TrafficPolicy } from "./traffic-policy.ts";
 
 /** Everything Mergeway reads, as an API server would hand it out: valid and defaulted. */
 export type Resource =
@@ -13,6 +15,8 @@ export type Resource =
   | ReferenceGrant
   | BackendTlsPolicy
   | GatewayParameters
+  | TrafficPolicy
+  | ClientPolicy
   | Namespace
   | Service
   | EndpointSlice
@@ -48,6 +52,8 @@ export const GROUP_OF_KIND: Readonly<Record<Kind, string>> = {
   ReferenceGrant: GATEWAY_GROUP,
   BackendTLSPolicy: GATEWAY_GROUP,
   GatewayParameters: MERGEWAY_GROUP,
+  TrafficPolicy: MERGEWAY_GROUP,
+  ClientPolicy: MERGEWAY_GROUP,
   Namespace: "",
   Service: "",
   EndpointSlice: "discovery.k8s.io",

@@ -29,6 +29,7 @@ import { deriveMerge, type MergedListener } from "./listeners/merge.ts";
 import { type Owner, ownerOfGateway, ownerOfSet } from "./listeners/owners.ts";
 import { derivePortAssignments } from "./listeners/ports.ts";
 import { derivePlan } from "./plan-items.ts";
+import { deriveOwnPolicies, deriveOwnPolicyVerdicts } from "./policies/own-policies.ts";
 import { derivePolicies } from "./references/backend-policies.ts";
 import { deriveCertificates } from "./references/certificates.ts";
 import { deriveFrontendSettings } from "./references/frontend-validation.ts";
@@ -49,7 +50,7 @@ export interface EngineDelta {
   readonly verdicts: ReadonlyMap<Key, ObjectVerdict | undefined>;
 }
 
-/** Facts that come back from the right-hand side. */
+/** What data planes and the infrastructure report back. */
 export interface Facts {
   readonly reports?: readonly ItemReport[];
   /** Items that no data plane serves any more: their reports are forgotten. */
@@ -100,6 +101,7 @@ export class Engine {
       settings,
     );
     const policies = derivePolicies(graph, inputs, certificates);
+    const own = deriveOwnPolicies(graph, { inputs, merged, attachments, routes });
     const plan = derivePlan(graph, {
       inputs,
       states,
@@ -111,6 +113,7 @@ export class Engine {
       references,
       policies,
       endpoints,
+      ...own,
     });
     const refusals = deriveRouteRefusals(graph, inputs, plan.backendUses);
     const judged = deriveListenerVerdicts(graph, inputs, { merged, compiled }, settings);
@@ -119,6 +122,7 @@ export class Engine {
       deriveOwnerVerdicts(graph, { inputs, attachments, merged, judged, states, references }),
       deriveRouteVerdicts(graph, inputs, { routes, compiled, refusals }),
       derivePolicyVerdicts(graph, inputs, policies, plan.backends),
+      deriveOwnPolicyVerdicts(graph, own, { inputs, attachments, routes, judged }),
     ]);
     plan.items.onChange(({ key, after }) => this.#planChanges.set(key, after));
     verdicts.onChange(({ key, after }) => this.#verdictChanges.set(key, after));

@@ -10,6 +10,7 @@ import type { Index } from "../graph/index-collection.ts";
 import type { Entries } from "../graph/sorted-entries.ts";
 import type { BackendItem } from "../plan/backend.ts";
 import type { CertificateItem } from "../plan/certificate.ts";
+import type { GuardItem } from "../plan/guard.ts";
 import type { GatewayItem, HostItem, ListenerItem, PlanItem, PortItem } from "../plan/plan.ts";
 import type { Inputs } from "./foundation/inputs.ts";
 import {
@@ -26,6 +27,9 @@ import type { GatewayReferences } from "./listeners/gateway-references.ts";
 import type { GatewayState } from "./listeners/gateways.ts";
 import { type ListenerKey, portProtocolOf, transportOf } from "./listeners/listeners.ts";
 import { isServing, type MergedListener, portOf } from "./listeners/merge.ts";
+import { type ClientPolicies, clientAddressAt } from "./policies/client-policies.ts";
+import { guardedRules } from "./policies/guard-items.ts";
+import type { ListenerLevels, TrafficPolicies } from "./policies/traffic-policies.ts";
 import type { BackendPolicies } from "./references/backend-policies.ts";
 import { type BackendUse, deriveBackends } from "./references/backends.ts";
 import type { Certificates } from "./references/certificates.ts";
@@ -46,6 +50,10 @@ export interface PlanSources {
   readonly references: ReadonlyCollection<GatewayReferences>;
   readonly policies: BackendPolicies;
   readonly endpoints: ServiceEndpoints;
+  readonly trafficPolicies: TrafficPolicies;
+  readonly listenerLevels: ReadonlyCollection<ListenerLevels>;
+  readonly guards: ReadonlyCollection<GuardItem>;
+  readonly clientPolicies: ClientPolicies;
 }
 
 export interface Plan {
@@ -70,6 +78,7 @@ export function derivePlan(graph: Graph, sources: PlanSources): Plan {
     ports,
     listeners,
     hosts,
+    sources.guards,
     backends,
     certificates,
   ]);
@@ -106,7 +115,7 @@ function deriveGatewayItems(
 function derivePortItems(
   graph: Graph,
   serving: ReadonlyCollection<MergedListener>,
-  { frontends }: PlanSources,
+  { frontends, clientPolicies }: PlanSources,
 ): ReadonlyCollection<PortItem> {
   const byPort = graph.index("serving listeners by port", serving, (_key, listener) => [
     { at: portOf(listener), sort: listener.rank },
@@ -121,6 +130,8 @@ function derivePortItems(
       const transport = transportOf(protocol);
       const reading = portProtocolOf(protocol);
       const clients = reading === "tls" ? validationForPort(lookup.get(frontends, gateway), port) : undefined;
+      const clientAddress =
+        transport === "tcp" ? clientAddressAt(gateway, lookup, clientPolicies) : undefined;
       return byId({
         type: "port",
         id: portId(gateway, transport, port),
@@ -129,6 +140,7 @@ function derivePortItems(
         port,
         protocol: reading,
         ...(clients === undefined ? {} : { clientValidation: clients.validation }),
+        ...(clientAddress === undefined ? {} : { clientAddress }),
       });
     },
   );
@@ -177,7 +189,7 @@ interface Hosting {
 function deriveHostItems(
   graph: Graph,
   serving: ReadonlyCollection<MergedListener>,
-  { inputs, routes, compiled }: PlanSources,
+  { inputs, routes, compiled, trafficPolicies, listenerLevels }: PlanSources,
 ): ReadonlyCollection<HostItem> {
   const hostings = graph.expand<RouteAttachment, Hosting>("hostings", routes, (route, { parents }) => {
     const found = new Map<string, Hosting>();
@@ -206,11 +218,13 @@ function deriveHostItems(
       const first = entries.at(0)?.value;
       const listener = first && lookup.get(serving, first.listener);
       if (first === undefined || listener === undefined) return undefined;
+      const levels = lookup.get(listenerLevels, first.listener);
       const ranked = [...entries].flatMap(({ value: { route, gateway, asked } }): RankedRule[] => {
         const source = lookup.get(inputs.routes, route);
         const age = source === undefined ? "" : ageRank(source.metadata);
         const rules = lookup.get(compiled, compiledRouteKey(route, gateway))?.rules ?? [];
-        return rules.map((rule) => ({ rule, asked, age }));
+        const guarded = guardedRules(rules, { gateway, route, levels }, lookup, trafficPolicies);
+        return guarded.map((rule) => ({ rule, asked, age }));
       });
       return {
         type: "host",

@@ -14,6 +14,8 @@ export const PLURAL_OF_KIND: Readonly<Record<Kind, string>> = {
   ReferenceGrant: "referencegrants",
   BackendTLSPolicy: "backendtlspolicies",
   GatewayParameters: "gatewayparameters",
+  TrafficPolicy: "trafficpolicies",
+  ClientPolicy: "clientpolicies",
   Namespace: "namespaces",
   Service: "services",
   EndpointSlice: "endpointslices",

@@ -11,7 +11,9 @@ import tcpRouteExperimental from "../schemas/experimental/tcproute.json" with { 
 import tlsRouteExperimental from "../schemas/experimental/tlsroute.json" with { type: "json" };
 import udpRouteExperimental from "../schemas/experimental/udproute.json" with { type: "json" };
 import xListenerSetExperimental from "../schemas/experimental/xlistenerset.json" with { type: "json" };
+import clientPolicy from "../schemas/mergeway/clientpolicy.json" with { type: "json" };
 import gatewayParameters from "../schemas/mergeway/gatewayparameters.json" with { type: "json" };
+import trafficPolicy from "../schemas/mergeway/trafficpolicy.json" with { type: "json" };
 import backendTlsPolicyStandard from "../schemas/standard/backendtlspolicy.json" with { type: "json" };
 import gatewayStandard from "../schemas/standard/gateway.json" with { type: "json" };
 import gatewayClassStandard from "../schemas/standard/gatewayclass.json" with { type: "json" };
@@ -68,7 +70,7 @@ const DEFINITIONS: Readonly<Record<Channel, readonly unknown[]>> = {
 };
 
 /** Our own kinds, whatever channel of the Gateway API is installed. */
-const OWN_DEFINITIONS: readonly unknown[] = [gatewayParameters];
+const OWN_DEFINITIONS: readonly unknown[] = [gatewayParameters, trafficPolicy, clientPolicy];
 
 /** One kind that Mergeway reads: its versions, and what its objects must look like. */
 export interface KnownKind {

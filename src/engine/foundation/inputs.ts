@@ -1,3 +1,4 @@
+import type { ClientPolicy } from "../../api/client-policy.ts";
 import type { ConfigMap, EndpointSlice, Namespace, Secret, Service } from "../../api/core.ts";
 import type { Gateway, GatewayClass, GatewayStatusAddress, ListenerSet } from "../../api/gateway.ts";
 import type { GatewayParameters } from "../../api/gateway-parameters.ts";
@@ -6,6 +7,7 @@ import { kindOf } from "../../api/key.ts";
 import type { BackendTlsPolicy, ReferenceGrant } from "../../api/policies.ts";
 import type { Kind, Resource } from "../../api/resource.ts";
 import type { Route } from "../../api/routes.ts";
+import type { TrafficPolicy } from "../../api/traffic-policy.ts";
 import type { Input } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
 import type { ItemReport } from "../../plan/item-report.ts";
@@ -32,6 +34,8 @@ export interface Inputs {
   readonly routes: Input<Route>;
   readonly grants: Input<ReferenceGrant>;
   readonly policies: Input<BackendTlsPolicy>;
+  readonly trafficPolicies: Input<TrafficPolicy>;
+  readonly clientPolicies: Input<ClientPolicy>;
   readonly namespaces: Input<Namespace>;
   readonly services: Input<Service>;
   readonly slices: Input<EndpointSlice>;
@@ -51,6 +55,8 @@ export function makeInputs(graph: Graph): Inputs {
     routes: graph.input("routes"),
     grants: graph.input("grants"),
     policies: graph.input("policies"),
+    trafficPolicies: graph.input("trafficPolicies"),
+    clientPolicies: graph.input("clientPolicies"),
     namespaces: graph.input("namespaces"),
     services: graph.input("services"),
     slices: graph.input("slices"),
@@ -76,6 +82,8 @@ const COLLECTION_OF_KIND: Readonly<Record<Kind, keyof Inputs>> = {
   ReferenceGrant: "grants",
   BackendTLSPolicy: "policies",
   GatewayParameters: "parameters",
+  TrafficPolicy: "trafficPolicies",
+  ClientPolicy: "clientPolicies",
   Namespace: "namespaces",
   Service: "services",
   EndpointSlice: "slices",

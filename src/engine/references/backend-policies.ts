@@ -12,6 +12,7 @@ import type { Index } from "../../graph/index-collection.ts";
 import type { Lookup } from "../../graph/lookup.ts";
 import type { BackendTls } from "../../plan/backend.ts";
 import type { Inputs } from "../foundation/inputs.ts";
+import { targetKey } from "../foundation/policy-targets.ts";
 import { ageRank } from "../foundation/precedence.ts";
 import type { Failure } from "../foundation/verdict.ts";
 import type { Certificates } from "./certificates.ts";
@@ -77,10 +78,6 @@ export function isOverruled(
   { byTarget }: BackendPolicies,
 ): boolean {
   return lookup.first(byTarget, target)?.key !== policy.key;
-}
-
-export function targetKey(service: Key, section: string | undefined): string {
-  return `${service}|${section ?? ""}`;
 }
 
 /** As the API has it (PreciseHostname); whatever the installed version of it lets through. */

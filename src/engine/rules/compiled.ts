@@ -1,5 +1,5 @@
 import type { Rule } from "../../plan/rule.ts";
-import type { BackendTarget } from "../foundation/backend-target.ts";
+import type { BackendTarget } from "../foundation/item-ids.ts";
 import type { Failure } from "../foundation/verdict.ts";
 
 export interface CompiledRules {

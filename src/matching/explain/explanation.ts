@@ -30,16 +30,16 @@ export interface Explanation {
   readonly status?: number;
   /** For redirects. */
   readonly location?: string;
-  readonly listener?: ListenerRef;
+  readonly listener?: CandidateListener;
   readonly route?: RuleOrigin;
   readonly backends: readonly BackendShare[];
   /** What was decided, in order. */
-  readonly steps: readonly Step[];
+  readonly steps: readonly ExplanationStep[];
   /** Every other candidate, and why it lost. */
   readonly eliminated: readonly Elimination[];
 }
 
-export interface ListenerRef extends OwnerRef {
+export interface CandidateListener extends OwnerRef {
   readonly section: string;
   readonly hostname: string;
 }
@@ -57,14 +57,14 @@ export interface BackendShare {
   readonly status?: 500 | 503;
 }
 
-export interface Step {
+export interface ExplanationStep {
   readonly at: "port" | "sni" | "certificate" | "listener" | "authority" | "host" | "rule" | "backend";
   readonly text: string;
 }
 
 /** One candidate that lost. For a route's rule, `listener` is the one that it is attached to. */
 export interface Elimination {
-  readonly listener: ListenerRef;
+  readonly listener: CandidateListener;
   readonly route?: RuleOrigin;
   readonly rule: EliminationRule;
   readonly reason: string;

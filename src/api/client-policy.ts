@@ -1,0 +1,25 @@
+import type { ObjectMeta } from "./metadata.ts";
+import type { PolicyStatus, PolicyTarget } from "./policies.ts";
+
+/** How the ports of a Gateway treat their clients (mergeway.dev/v1alpha1). */
+export interface ClientPolicy {
+  readonly apiVersion: string;
+  readonly kind: "ClientPolicy";
+  readonly metadata: ObjectMeta;
+  readonly spec: {
+    readonly targetRefs: readonly PolicyTarget[];
+    readonly defaults?: ClientSettings;
+    readonly overrides?: ClientSettings;
+  };
+  readonly status?: PolicyStatus;
+}
+
+export interface ClientSettings {
+  readonly clientAddress?: {
+    readonly proxyProtocol?: "Required" | "Optional";
+    readonly forwardedFor?: {
+      readonly trustedHops?: number;
+      readonly trustedNetworks?: readonly string[];
+    };
+  };
+}

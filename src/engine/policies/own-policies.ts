@@ -1,0 +1,58 @@
+/** The policies of mergeway.dev, from what is written to what the plan and their statuses need. */
+import type { ReadonlyCollection } from "../../graph/collection.ts";
+import type { Graph } from "../../graph/graph.ts";
+import type { GuardItem } from "../../plan/guard.ts";
+import type { Inputs } from "../foundation/inputs.ts";
+import type { Attachment } from "../listeners/attachment.ts";
+import type { MergedListener } from "../listeners/merge.ts";
+import type { RouteAttachment } from "../routes/route-attachment.ts";
+import type { JudgedListener } from "../verdicts/listener-verdicts.ts";
+import type { PolicyVerdict } from "../verdicts/verdicts.ts";
+import { deriveAttachedPolicies } from "./attached-policies.ts";
+import { type ClientPolicies, portsProblem, readClientSettings } from "./client-policies.ts";
+import { deriveGuardItems } from "./guard-items.ts";
+import { deriveAttachedPolicyVerdicts, indexReachedListeners } from "./policy-verdicts.ts";
+import {
+  deriveListenerLevels,
+  type ListenerLevels,
+  readTrafficSettings,
+  type TrafficPolicies,
+} from "./traffic-policies.ts";
+
+export interface OwnPolicies {
+  readonly trafficPolicies: TrafficPolicies;
+  readonly clientPolicies: ClientPolicies;
+  readonly listenerLevels: ReadonlyCollection<ListenerLevels>;
+  readonly guards: ReadonlyCollection<GuardItem>;
+}
+
+export interface OwnPolicySources {
+  readonly inputs: Inputs;
+  readonly merged: ReadonlyCollection<MergedListener>;
+  readonly attachments: ReadonlyCollection<Attachment>;
+  readonly routes: ReadonlyCollection<RouteAttachment>;
+}
+
+export function deriveOwnPolicies(graph: Graph, sources: OwnPolicySources): OwnPolicies {
+  const { trafficPolicies: traffic, clientPolicies: clients } = sources.inputs;
+  const trafficPolicies = deriveAttachedPolicies(graph, "traffic policies", traffic, readTrafficSettings);
+  const clientPolicies = deriveAttachedPolicies(graph, "client policies", clients, readClientSettings);
+  return {
+    trafficPolicies,
+    clientPolicies,
+    listenerLevels: deriveListenerLevels(graph, sources.merged, trafficPolicies),
+    guards: deriveGuardItems(graph, trafficPolicies, sources),
+  };
+}
+
+export function deriveOwnPolicyVerdicts(
+  graph: Graph,
+  { trafficPolicies, clientPolicies }: OwnPolicies,
+  sources: Omit<OwnPolicySources, "merged"> & { readonly judged: ReadonlyCollection<JudgedListener> },
+): ReadonlyCollection<PolicyVerdict> {
+  const facts = { ...sources, reached: indexReachedListeners(graph, sources.judged) };
+  return graph.union<PolicyVerdict>("verdicts of own policies", [
+    deriveAttachedPolicyVerdicts(graph, "traffic policies", trafficPolicies, facts),
+    deriveAttachedPolicyVerdicts(graph, "client policies", clientPolicies, facts, portsProblem),
+  ]);
+}

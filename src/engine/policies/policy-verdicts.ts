@@ -1,0 +1,236 @@
+/**
+ * What policies say of themselves (GEP-713, PolicyStatus.ancestors), one entry for each target: the
+ * Gateway, set or child, and for a route each of its parents.
+ *
+ *   Accepted    the target exists, no older policy has it, and the policy can be applied to it
+ *   Programmed  the policy reaches a listener, and the data plane has confirmed all that it reaches
+ *
+ * Targets of other controllers have no entry.
+ */
+import { type Key, kindOf, partsOf } from "../../api/key.ts";
+import type { ParentReference } from "../../api/references.ts";
+import { GROUP_OF_KIND, type Kind, ROUTE_KINDS, type RouteKind } from "../../api/resource.ts";
+import type { ReadonlyCollection } from "../../graph/collection.ts";
+import type { Graph } from "../../graph/graph.ts";
+import type { Index } from "../../graph/index-collection.ts";
+import type { Lookup } from "../../graph/lookup.ts";
+import type { Inputs } from "../foundation/inputs.ts";
+import { type TargetKey, targetParts } from "../foundation/policy-targets.ts";
+import { type Failure, fails, holds, type Verdict } from "../foundation/verdict.ts";
+import type { Attachment } from "../listeners/attachment.ts";
+import { listenerKey } from "../listeners/listeners.ts";
+import type { Owner } from "../listeners/owners.ts";
+import type { RouteAttachment } from "../routes/route-attachment.ts";
+import type { JudgedListener } from "../verdicts/listener-verdicts.ts";
+import type { PolicyVerdict } from "../verdicts/verdicts.ts";
+import { type AttachedPolicies, type AttachedPolicy, policyAt } from "./attached-policies.ts";
+
+/** PolicyStatus.ancestors holds at most this many. */
+const MAX_ANCESTORS = 16;
+
+export interface PolicyVerdictSources {
+  readonly inputs: Inputs;
+  readonly attachments: ReadonlyCollection<Attachment>;
+  readonly routes: ReadonlyCollection<RouteAttachment>;
+  readonly reached: ReachedListeners;
+}
+
+/**
+ * Accepted listeners at `state|place`: whether the data plane has confirmed them, and the Gateway,
+ * the owner or the listener itself.
+ */
+export type ReachedListeners = Index<JudgedListener>;
+
+type ListenerState = "programmed" | "waiting";
+
+export function indexReachedListeners(
+  graph: Graph,
+  judged: ReadonlyCollection<JudgedListener>,
+): ReachedListeners {
+  return graph.index("listeners by programming", judged, (key, { accepted, programmed, gateway }) => {
+    if (!accepted) return [];
+    const owner = key.slice(0, key.lastIndexOf("#"));
+    const places = new Set([gateway, owner, key]);
+    return [...places].map((place) => ({ at: stateAt(programmed ? "programmed" : "waiting", place) }));
+  });
+}
+
+function stateAt(state: ListenerState, place: string): string {
+  return `${state}|${place}`;
+}
+
+/** How many listeners a policy reaches at some places. */
+type Reach = Readonly<Record<ListenerState, number>>;
+
+function reachOf(places: readonly string[], lookup: Lookup, reached: ReachedListeners): Reach {
+  const count = (state: ListenerState): number =>
+    places.reduce((sum, place) => sum + lookup.count(reached, stateAt(state, place)), 0);
+  return { programmed: count("programmed"), waiting: count("waiting") };
+}
+
+/** Of a kind of policy: why it cannot be applied to an owner, or to a section of it. */
+export type TargetProblem = (owner: Owner, section: string | undefined) => Failure | undefined;
+
+export function deriveAttachedPolicyVerdicts<Settings>(
+  graph: Graph,
+  name: string,
+  policies: AttachedPolicies<Settings>,
+  sources: PolicyVerdictSources,
+  targetProblem: TargetProblem = () => undefined,
+): ReadonlyCollection<PolicyVerdict> {
+  return graph.derive<AttachedPolicy<Settings>, PolicyVerdict>(
+    `${name} verdicts`,
+    policies.policies,
+    (key, policy, lookup) => {
+      const ancestors = policy.targets.flatMap((target) =>
+        targetEntries(target, { policy, policies, targetProblem }, lookup, sources),
+      );
+      if (ancestors.length === 0) return undefined;
+      return {
+        type: "policy",
+        generation: generationOf(key, lookup, sources.inputs),
+        ancestors: aggregated(ancestors),
+      };
+    },
+  );
+}
+
+function generationOf(key: Key, lookup: Lookup, { trafficPolicies, clientPolicies }: Inputs): number {
+  const source = kindOf(key) === "TrafficPolicy" ? trafficPolicies : clientPolicies;
+  return (
+    lookup.get<{ readonly metadata: { readonly generation?: number } }>(source, key)?.metadata.generation ?? 0
+  );
+}
+
+interface Judged<Settings> {
+  readonly policy: AttachedPolicy<Settings>;
+  readonly policies: AttachedPolicies<Settings>;
+  readonly targetProblem: TargetProblem;
+}
+
+type Entry = PolicyVerdict["ancestors"][number];
+
+function targetEntries<Settings>(
+  target: TargetKey,
+  judged: Judged<Settings>,
+  lookup: Lookup,
+  sources: PolicyVerdictSources,
+): readonly Entry[] {
+  const { object } = targetParts(target);
+  return ROUTE_KINDS.includes(kindOf(object) as RouteKind)
+    ? routeEntries(target, judged, lookup, sources)
+    : ownerEntries(target, judged, lookup, sources);
+}
+
+function ownerEntries<Settings>(
+  target: TargetKey,
+  judged: Judged<Settings>,
+  lookup: Lookup,
+  { inputs, attachments, reached }: PolicyVerdictSources,
+): readonly Entry[] {
+  const { object, section } = targetParts(target);
+  const ancestorRef = referenceTo(object, section);
+  const attachment = lookup.get(attachments, object);
+  if (attachment === undefined) {
+    const exists = lookup.get(inputs.gateways, object) ?? lookup.get(inputs.sets, object);
+    return exists === undefined ? [{ ancestorRef, conditions: [missing(object)] }] : [];
+  }
+  const { owner } = attachment;
+  const isListener = section === undefined || owner.listeners.some(({ name }) => name === section);
+  const problem = isListener
+    ? (judged.targetProblem(owner, section) ?? sharedProblem(target, judged, lookup))
+    : noSection(object, "listener", section);
+  const place = section === undefined ? object : listenerKey(object, section);
+  return [{ ancestorRef, conditions: conditionsOf(problem, reachOf([place], lookup, reached)) }];
+}
+
+function routeEntries<Settings>(
+  target: TargetKey,
+  judged: Judged<Settings>,
+  lookup: Lookup,
+  { inputs, routes, reached }: PolicyVerdictSources,
+): readonly Entry[] {
+  const { object, section } = targetParts(target);
+  const route = lookup.get(inputs.routes, object);
+  if (route === undefined)
+    return [{ ancestorRef: referenceTo(object, section), conditions: [missing(object)] }];
+  const rules = (route.spec.rules ?? []) as readonly { readonly name?: string }[];
+  const isRule = section === undefined || rules.some(({ name }) => name === section);
+  const problem = isRule ? sharedProblem(target, judged, lookup) : noSection(object, "rule", section);
+  const { namespace } = partsOf(object);
+  return (lookup.get(routes, object)?.parents ?? []).map(({ ref, bindings }) => {
+    const reach = reachOf(
+      bindings.map(({ listener }) => listener),
+      lookup,
+      reached,
+    );
+    return { ancestorRef: { namespace, ...ref }, conditions: conditionsOf(problem, reach) };
+  });
+}
+
+/** What any kind of policy can have against any target. */
+function sharedProblem<Settings>(
+  target: TargetKey,
+  { policy, policies }: Judged<Settings>,
+  lookup: Lookup,
+): Failure | undefined {
+  if (policyAt(target, lookup, policies)?.key !== policy.key) {
+    const message = `an older ${kindOf(policy.key)} has the same target`;
+    return { reason: "Conflicted", message };
+  }
+  return policy.invalid;
+}
+
+const ACCEPTED: Verdict = holds("Accepted", "Accepted", "the policy is accepted");
+const PROGRAMMED: Verdict = holds("Programmed", "Programmed", "the data plane applies the policy");
+
+const NO_LISTENERS: Verdict = fails("Programmed", {
+  reason: "NoListeners",
+  message: "the policy reaches no accepted listener",
+});
+
+function conditionsOf(problem: Failure | undefined, { programmed, waiting }: Reach): readonly Verdict[] {
+  if (problem !== undefined) return [fails("Accepted", problem)];
+  if (waiting === 0) return [ACCEPTED, programmed === 0 ? NO_LISTENERS : PROGRAMMED];
+  const message = `${waiting} ${waiting === 1 ? "listener waits" : "listeners wait"} for the data plane`;
+  return [ACCEPTED, fails("Programmed", { reason: "Pending", message })];
+}
+
+/**
+ * One entry for each ancestor: sections of one route have the same parents, and what is wrong with
+ * one of them is said. At most as many as the API has room for, what is wrong first.
+ */
+function aggregated(entries: readonly Entry[]): readonly Entry[] {
+  const byAncestor = new Map<string, Entry>();
+  for (const entry of entries) {
+    const ancestor = JSON.stringify(entry.ancestorRef);
+    const known = byAncestor.get(ancestor);
+    if (known === undefined || severity(entry) > severity(known)) byAncestor.set(ancestor, entry);
+  }
+  const all = [...byAncestor.values()];
+  return all.length <= MAX_ANCESTORS
+    ? all
+    : all.toSorted((a, b) => severity(b) - severity(a)).slice(0, MAX_ANCESTORS);
+}
+
+function severity({ conditions }: Entry): number {
+  const fault = conditions.find(({ status }) => status !== "True");
+  return fault === undefined ? 0 : fault.type === "Accepted" ? 2 : 1;
+}
+
+function missing(object: Key): Verdict {
+  const { kind, name } = partsOf(object);
+  const message = `${kind} ${name} does not exist in the policy's namespace`;
+  return fails("Accepted", { reason: "TargetNotFound", message });
+}
+
+function noSection(object: Key, what: "listener" | "rule", section: string | undefined): Failure {
+  const { kind, name } = partsOf(object);
+  return { reason: "TargetNotFound", message: `${kind} ${name} has no ${what} ${section}` };
+}
+
+function referenceTo(object: Key, section: string | undefined): ParentReference {
+  const { kind, namespace, name } = partsOf(object);
+  const group = GROUP_OF_KIND[kind as Kind];
+  return { group, kind, namespace, name, ...(section === undefined ? {} : { sectionName: section }) };
+}

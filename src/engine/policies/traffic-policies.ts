@@ -1,0 +1,189 @@
+/**
+ * TrafficPolicy: what traffic must meet, level by level. From far to near:
+ *
+ *   Gateway → ListenerSet, XListenerSet or child Gateway → listener → route → rule
+ *
+ * - A policy of the Gateway reaches its sets and children; one of a set or child reaches its own
+ *   listeners alone (GEP-1713, "Policy Attachment").
+ * - `overrides` of all levels hold together, so that a nearer level can only be stricter.
+ * - Of the `defaults` the nearest one holds. A farther one gives way to it, and to an override of
+ *   the same field at a nearer level.
+ * - Fields are decided one by one; `clientAddresses` and `rateLimits` are each one unit.
+ */
+import { type Key, partsOf } from "../../api/key.ts";
+import type { RateLimit, TrafficSettings } from "../../api/traffic-policy.ts";
+import type { ReadonlyCollection } from "../../graph/collection.ts";
+import type { Graph } from "../../graph/graph.ts";
+import type { AddressCheck, GuardCheck, GuardItem, RateLimitCheck } from "../../plan/guard.ts";
+import type { ItemId } from "../../plan/plan.ts";
+import type { RuleOrigin } from "../../plan/rule.ts";
+import { milliseconds } from "../foundation/durations.ts";
+import { gatewayName } from "../foundation/item-ids.ts";
+import { targetKey } from "../foundation/policy-targets.ts";
+import type { MergedListener } from "../listeners/merge.ts";
+import { type AttachedPolicies, type AttachedPolicy, policyAt } from "./attached-policies.ts";
+import { readNetworks } from "./networks.ts";
+
+/** The units that are decided one by one, in the order in which they are checked. */
+export const TRAFFIC_FIELDS = ["clientAddresses", "rateLimits"] as const;
+export type TrafficField = (typeof TRAFFIC_FIELDS)[number];
+
+/**
+ * The checks of each field that is set. A field that cannot be read has `undefined` for its checks:
+ * what it guards stays closed.
+ */
+export type TrafficChecks = Readonly<Partial<Record<TrafficField, readonly GuardCheck[] | undefined>>>;
+
+export type TrafficPolicies = AttachedPolicies<TrafficChecks>;
+export type AttachedTrafficPolicy = AttachedPolicy<TrafficChecks>;
+
+const LONGEST_PERIOD_MS = 86_400_000;
+
+export function readTrafficSettings(
+  written: TrafficSettings,
+): { readonly settings: TrafficChecks } | { readonly settings: TrafficChecks; readonly problem: string } {
+  const settings: { -readonly [Field in TrafficField]?: readonly GuardCheck[] | undefined } = {};
+  let problem: string | undefined;
+  if (written.clientAddresses !== undefined) {
+    const check = readAddresses(written.clientAddresses);
+    settings.clientAddresses = "problem" in check ? undefined : [check];
+    if ("problem" in check) problem = `clientAddresses.${check.problem}`;
+  }
+  if (written.rateLimits !== undefined) {
+    const checks = written.rateLimits.map(readRateLimit);
+    const wrong = checks.find((check) => "problem" in check);
+    settings.rateLimits = wrong === undefined ? (checks as readonly RateLimitCheck[]) : undefined;
+    if (wrong !== undefined) problem ??= `rateLimits: ${wrong.problem}`;
+  }
+  return problem === undefined ? { settings } : { settings, problem };
+}
+
+interface Unreadable {
+  readonly problem: string;
+}
+
+function readAddresses({
+  allow,
+  deny,
+}: NonNullable<TrafficSettings["clientAddresses"]>): AddressCheck | Unreadable {
+  const allowed = allow && readNetworks(allow);
+  if (allowed !== undefined && "problem" in allowed) return { problem: `allow: ${allowed.problem}` };
+  const denied = deny && readNetworks(deny);
+  if (denied !== undefined && "problem" in denied) return { problem: `deny: ${denied.problem}` };
+  return {
+    type: "addresses",
+    ...(allowed === undefined ? {} : { allow: allowed.networks }),
+    ...(denied === undefined ? {} : { deny: denied.networks }),
+  };
+}
+
+const FIELD_NAME = /^[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,256}$/;
+
+function readRateLimit({ requests, period, burst, per, header }: RateLimit): RateLimitCheck | Unreadable {
+  const periodMs = milliseconds(period);
+  if (periodMs < 1 || periodMs > LONGEST_PERIOD_MS)
+    return { problem: `period ${period} is not between 1ms and 24h` };
+  if (!isCount(requests) || (burst !== undefined && !isCount(burst)))
+    return { problem: "requests and burst are whole numbers from 1 to 1000000000" };
+  const limit = { type: "rateLimit", requests, periodMs, burst: burst ?? requests } as const;
+  if (per === "All") return { ...limit, key: { type: "all" } };
+  if (per === "ClientAddress") return { ...limit, key: { type: "client" } };
+  if (header === undefined || !FIELD_NAME.test(header)) return { problem: "header is no name of a field" };
+  return { ...limit, key: { type: "header", name: header.toLowerCase() } };
+}
+
+function isCount(value: number): boolean {
+  return Number.isInteger(value) && value >= 1 && value <= 1_000_000_000;
+}
+
+export type PolicySection = "defaults" | "overrides";
+
+/** One field of one section of a policy, as it holds somewhere. */
+export interface EffectiveSetting {
+  readonly policy: AttachedTrafficPolicy;
+  readonly section: PolicySection;
+  readonly field: TrafficField;
+}
+
+/** `levels`: the policies that count, from far to near. */
+export function effectiveSettings(levels: readonly AttachedTrafficPolicy[]): readonly EffectiveSetting[] {
+  return TRAFFIC_FIELDS.flatMap((field): EffectiveSetting[] => {
+    const found: EffectiveSetting[] = [];
+    let nearestDefault: EffectiveSetting | undefined;
+    for (const policy of levels) {
+      if (policy.defaults !== undefined && field in policy.defaults)
+        nearestDefault = { policy, section: "defaults", field };
+      if (policy.overrides !== undefined && field in policy.overrides) {
+        found.push({ policy, section: "overrides", field });
+        nearestDefault = undefined;
+      }
+    }
+    return nearestDefault === undefined ? found : [...found, nearestDefault];
+  });
+}
+
+/** Rules of streams have no requests to count. */
+const FIELDS_OF_STREAMS: readonly TrafficField[] = ["clientAddresses"];
+const STREAMS: readonly RuleOrigin["kind"][] = ["TLSRoute", "TCPRoute", "UDPRoute"];
+
+export function guardIds(
+  gateway: Key,
+  kind: RuleOrigin["kind"],
+  effective: readonly EffectiveSetting[],
+): readonly ItemId[] {
+  return effective
+    .filter(({ field }) => !STREAMS.includes(kind) || FIELDS_OF_STREAMS.includes(field))
+    .flatMap((setting) => {
+      const checks = setting.policy[setting.section]?.[setting.field];
+      // Without an item a data plane answers 500: a guard that cannot be read is never open.
+      return (checks ?? [undefined]).map((_check, place) => guardId(gateway, setting, place));
+    });
+}
+
+/** `guard:infra/gw:infra/base:overrides.rateLimits.0` */
+function guardId(gateway: Key, { policy, section, field }: EffectiveSetting, place: number): ItemId {
+  const { namespace, name } = partsOf(policy.key);
+  return `guard:${gatewayName(gateway)}:${namespace}/${name}:${section}.${field}.${place}`;
+}
+
+/** The checks of a policy, as items of one Gateway. */
+export function guardItems(gateway: Key, policy: AttachedTrafficPolicy): readonly GuardItem[] {
+  const { namespace, name } = partsOf(policy.key);
+  return (["overrides", "defaults"] as const).flatMap((section) =>
+    TRAFFIC_FIELDS.flatMap((field) =>
+      (policy[section]?.[field] ?? []).map(
+        (check, place): GuardItem => ({
+          type: "guard",
+          id: guardId(gateway, { policy, section, field }, place),
+          gateway: gatewayName(gateway),
+          policy: { namespace, name },
+          check,
+        }),
+      ),
+    ),
+  );
+}
+
+/** The levels of a listener: those of its Gateway, its owner and its own. */
+export type ListenerLevels = readonly AttachedTrafficPolicy[];
+
+/** Only listeners that have any. */
+export function deriveListenerLevels(
+  graph: Graph,
+  merged: ReadonlyCollection<MergedListener>,
+  policies: TrafficPolicies,
+): ReadonlyCollection<ListenerLevels> {
+  return graph.derive<MergedListener, ListenerLevels>(
+    "traffic policies of listeners",
+    merged,
+    (_key, { gateway, owner, section }, lookup) => {
+      const targets = [
+        targetKey(gateway, undefined),
+        ...(owner.key === gateway ? [] : [targetKey(owner.key, undefined)]),
+        targetKey(owner.key, section),
+      ];
+      const levels = targets.flatMap((target) => policyAt(target, lookup, policies) ?? []);
+      return levels.length === 0 ? undefined : levels;
+    },
+  );
+}
