@@ -37,7 +37,7 @@ export class LiveGateway {
   readonly #infrastructureOf: (gateway: Key) => InfrastructureFact;
   readonly #tracker: ChangeTracker = new ChangeTracker();
   readonly #handlers: Set<(step: Step) => void> = new Set();
-  /** Ports and listeners that the data plane has not reported yet. */
+  /** Ports and listeners that the data plane has not reported on yet. */
   readonly #unreported: Set<string> = new Set();
   readonly #loaded: PromiseWithResolvers<void> = Promise.withResolvers();
   readonly #settled: PromiseWithResolvers<void> = Promise.withResolvers();

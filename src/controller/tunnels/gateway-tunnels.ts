@@ -27,7 +27,7 @@ import type { TunnelCredentials } from "../../infra/objects/manifest.ts";
 import { TUNNEL_PORT } from "../../infra/pods/tunnel-pod.ts";
 import type { TunnelledGateways } from "../../infra/reconciler.ts";
 import type { PlanDelta } from "../../plan/plan.ts";
-import { type ApiWish, broken, digestOf, type TunnelWish, tunnelWish } from "./desired-tunnel.ts";
+import { type ApiTunnel, broken, type DesiredTunnel, desiredTunnel, digestOf } from "./desired-tunnel.ts";
 import type { TunnelCluster } from "./tunnel-cluster.ts";
 import { TunnelEndings } from "./tunnel-endings.ts";
 import { addressInStatus, tunnelStatus } from "./tunnel-status.ts";
@@ -54,9 +54,9 @@ export interface GatewayTunnelsOptions {
 }
 
 interface Entry {
-  readonly wish: TunnelWish;
-  /** The last wish that was not broken. */
-  readonly sound?: TunnelWish | undefined;
+  readonly desired: DesiredTunnel;
+  /** The last desired tunnel that was not broken. */
+  readonly sound?: DesiredTunnel | undefined;
   managed?: ManagedTunnel;
   state?: TunnelState | undefined;
   credentials?: TunnelCredentials | undefined;
@@ -81,7 +81,7 @@ export class GatewayTunnels implements TunnelledGateways {
     this.#endings = new TunnelEndings({
       ...options,
       ...(options.timing?.again === undefined ? {} : { again: options.timing.again }),
-      apiOf: (wish) => this.#apiOf(wish),
+      apiOf: (desired) => this.#apiOf(desired),
       isOf: (gateway, tunnel) => this.#isOf(gateway, tunnel),
       release: (gateway) => this.#release(gateway),
     });
@@ -125,9 +125,9 @@ export class GatewayTunnels implements TunnelledGateways {
     const entry = this.#entries.get(key);
     if (gateway === undefined || entry === undefined) return undefined;
     const ending = this.#endings.messageOf(key);
-    const { wish, state } = entry;
+    const { desired, state } = entry;
     const problem =
-      wish.type === "broken" ? { reason: "InvalidCredentials", message: wish.message } : state?.problem;
+      desired.type === "broken" ? { reason: "InvalidCredentials", message: desired.message } : state?.problem;
     const fact = tunnelStatus(gateway, { address: state?.address, problem }, isConnected);
     return ending === undefined ? fact : { ...fact, problem: { reason: "Pending", message: ending } };
   }
@@ -155,20 +155,20 @@ export class GatewayTunnels implements TunnelledGateways {
     if (!this.#stale) return;
     this.#stale = false;
     const changed = new Set<Key>();
-    const wishes = this.#wishes();
+    const desiredTunnels = this.#desiredTunnels();
     for (const [key, entry] of this.#entries) {
-      if (wishes.has(key)) continue;
+      if (desiredTunnels.has(key)) continue;
       this.#stop(entry);
       this.#entries.delete(key);
       changed.add(key);
     }
-    for (const [key, wish] of wishes) {
+    for (const [key, desired] of desiredTunnels) {
       const before = this.#entries.get(key);
-      if (before?.wish.signature === wish.signature) continue;
+      if (before?.desired.signature === desired.signature) continue;
       if (before !== undefined) this.#stop(before);
       // Until more is known the Gateway keeps its address and its pods their token.
-      const sound = wish.type === "broken" ? before?.sound : wish;
-      this.#entries.set(key, { wish, sound, state: before?.state, credentials: before?.credentials });
+      const sound = desired.type === "broken" ? before?.sound : desired;
+      this.#entries.set(key, { desired, sound, state: before?.state, credentials: before?.credentials });
       this.#start(key);
       changed.add(key);
     }
@@ -176,7 +176,7 @@ export class GatewayTunnels implements TunnelledGateways {
     for (const key of changed) this.#options.onChange(key);
   }
 
-  #wishes(): ReadonlyMap<Key, TunnelWish> {
+  #desiredTunnels(): ReadonlyMap<Key, DesiredTunnel> {
     const { find, isEnabled } = this.#options;
     if (!isEnabled) return new Map();
     const gateways = [...this.#served.values()].flatMap((key) => {
@@ -184,25 +184,25 @@ export class GatewayTunnels implements TunnelledGateways {
       return gateway === undefined ? [] : [{ key, gateway }];
     });
     const claims = new Set<string>();
-    const wishes = new Map<Key, TunnelWish>();
+    const desiredTunnels = new Map<Key, DesiredTunnel>();
     for (const { key, gateway } of gateways.sort(olderFirst)) {
-      const wish = tunnelWish(gateway, find);
-      if (wish === undefined) continue;
-      const taken = wish.type !== "broken" && claims.has(wish.claim);
-      wishes.set(key, taken ? broken(TAKEN) : wish);
-      if (wish.type !== "broken") claims.add(wish.claim);
+      const desired = desiredTunnel(gateway, find);
+      if (desired === undefined) continue;
+      const taken = desired.type !== "broken" && claims.has(desired.claim);
+      desiredTunnels.set(key, taken ? broken(TAKEN) : desired);
+      if (desired.type !== "broken") claims.add(desired.claim);
     }
-    return wishes;
+    return desiredTunnels;
   }
 
   #start(key: Key): void {
     const entry = this.#entries.get(key);
     const gateway = this.#options.find(key) as Gateway | undefined;
     if (this.#leading === undefined || entry === undefined || gateway === undefined) return;
-    if (entry.wish.type === "broken" || gateway.metadata.deletionTimestamp !== undefined) return;
+    if (entry.desired.type === "broken" || gateway.metadata.deletionTimestamp !== undefined) return;
     const { cluster, log, timing, onChange, onForeign } = this.#options;
-    const provider = this.#providerOf(entry.wish, (id) => this.#isOf(key, id));
-    const deletes = entry.wish.type === "api" && entry.wish.deletes;
+    const provider = this.#providerOf(entry.desired, (id) => this.#isOf(key, id));
+    const deletes = entry.desired.type === "api" && entry.desired.deletes;
     entry.managed = new ManagedTunnel({
       ...timing,
       name: `of ${partsOf(key).namespace}/${partsOf(key).name}`,
@@ -237,14 +237,14 @@ export class GatewayTunnels implements TunnelledGateways {
   }
 
   #providerOf(
-    wish: Exclude<TunnelWish, { type: "broken" }>,
+    desired: Exclude<DesiredTunnel, { type: "broken" }>,
     isOurs: (id: string) => boolean,
   ): TunnelProvider {
-    if (wish.type === "token") return tunnelByToken(wish.credential);
-    const api = this.#apiOf(wish);
-    return "id" in wish.target
-      ? tunnelById(api, wish.target.id)
-      : tunnelByName(api, wish.target.name, isOurs);
+    if (desired.type === "token") return tunnelByToken(desired.credential);
+    const api = this.#apiOf(desired);
+    return "id" in desired.target
+      ? tunnelById(api, desired.target.id)
+      : tunnelByName(api, desired.target.name, isOurs);
   }
 
   /** Whether it is the tunnel that the Gateway has, or had before this controller led. */
@@ -254,7 +254,7 @@ export class GatewayTunnels implements TunnelledGateways {
     return known === tunnelAddress(id);
   }
 
-  #apiOf({ account, credential }: ApiWish): CloudflareApi {
+  #apiOf({ account, credential }: ApiTunnel): CloudflareApi {
     const id = `${account} ${digestOf(credential)}`;
     const known = this.#apis.get(id);
     if (known !== undefined) return known;
@@ -284,7 +284,7 @@ export class GatewayTunnels implements TunnelledGateways {
   }
 
   /** For a Gateway whose tunnel is to go. */
-  async #release(key: Key): Promise<TunnelWish | undefined> {
+  async #release(key: Key): Promise<DesiredTunnel | undefined> {
     const entry = this.#entries.get(key);
     if (entry !== undefined) this.#stop(entry);
     await Promise.all(this.#leaving);

@@ -10,7 +10,7 @@ import { type Key, partsOf } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { CloudflareApi } from "../../dataplanes/tunnel/cloudflare/cloudflare-api.ts";
 import { backoffMs } from "../../dataplanes/tunnel/cloudflare/retry.ts";
-import { type ApiWish, classOf, type Find, type TunnelWish, tunnelOf } from "./desired-tunnel.ts";
+import { type ApiTunnel, classOf, type DesiredTunnel, type Find, tunnelOf } from "./desired-tunnel.ts";
 import { endTunnel } from "./end-tunnel.ts";
 import { FINALIZER, type TunnelCluster } from "./tunnel-cluster.ts";
 
@@ -23,17 +23,17 @@ export interface TunnelEndingsOptions {
   readonly onChange: (gateway: Key) => void;
   /** For whoever waits for a Gateway to be gone. */
   readonly onStuck: (gateway: Gateway, reason: string, note: string) => void;
-  readonly apiOf: (wish: ApiWish) => CloudflareApi;
+  readonly apiOf: (desired: ApiTunnel) => CloudflareApi;
   /** Whether a tunnel is that of the Gateway. */
   readonly isOf: (gateway: Key, tunnel: string) => boolean;
   /** Stops whatever keeps the Gateway's tunnel, and says what it was made by. */
-  readonly release: (gateway: Key) => Promise<TunnelWish | undefined>;
+  readonly release: (gateway: Key) => Promise<DesiredTunnel | undefined>;
   readonly again?: { readonly firstDelayMs: number; readonly maxDelayMs: number };
 }
 
 interface Ending {
   readonly uid: string | undefined;
-  /** Of the wish that was tried last. */
+  /** Of the desired tunnel that was tried last. */
   signature: string;
   wake: AbortController;
   message: string;
@@ -120,16 +120,16 @@ export class TunnelEndings {
     key: Key,
     gateway: Gateway,
     ending: Ending,
-    known: TunnelWish | undefined,
+    known: DesiredTunnel | undefined,
   ): Promise<string | undefined> {
     const { cluster, onStuck, find, apiOf, isOf } = this.#options;
     const now = tunnelOf(gateway, find);
     ending.signature = now.signature;
-    const wish = now.type === "broken" ? known : now;
-    const isLost = wish === undefined || wish.type === "broken";
+    const desired = now.type === "broken" ? known : now;
+    const isLost = desired === undefined || desired.type === "broken";
     const tunnel =
-      wish?.type === "api" && wish.deletes && "name" in wish.target
-        ? { api: apiOf(wish), name: wish.target.name, isOurs: (id: string): boolean => isOf(key, id) }
+      desired?.type === "api" && desired.deletes && "name" in desired.target
+        ? { api: apiOf(desired), name: desired.target.name, isOurs: (id: string): boolean => isOf(key, id) }
         : undefined;
     return endTunnel({
       gateway,

@@ -325,8 +325,8 @@ const PROBES = 100;
 const PROBE_MS = 20;
 
 /**
- * Returns when somebody accepts connections, or after a while; the port's fate is Envoy's word in
- * any case.
+ * Returns when the port accepts connections, or after a time limit. The port's report does not
+ * depend on it: it follows from Envoy's ACK or NACK.
  */
 async function isOpen({ address, port }: { readonly address: string; readonly port: number }): Promise<void> {
   const host = address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;

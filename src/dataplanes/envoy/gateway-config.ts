@@ -14,7 +14,7 @@ import { BackendResources } from "./backend-resources.ts";
 import { ClusterUses } from "./compile/cluster-uses.ts";
 import { Model } from "./compile/model.ts";
 import { listenerWord, needsTable, scopeName, TENANCY_FILTER } from "./compile/names.ts";
-import { keeper, type PortOptions } from "./compile/port-listener.ts";
+import { type PortOptions, sentinelListener } from "./compile/port-listener.ts";
 import { compileScope, hostsOfScope, type Scope, type ScopeContent } from "./compile/routes/scope.ts";
 import { Secrets } from "./compile/secrets.ts";
 import { tenancyScript } from "./compile/tenancy-script.ts";
@@ -97,7 +97,7 @@ export class GatewayConfig {
       port: { ...options, isUsable: this.#isUsable },
       onUses: () => this.#compileUses(),
     });
-    this.store.set(keeper());
+    this.store.set(sentinelListener());
     this.#compileTable();
   }
 

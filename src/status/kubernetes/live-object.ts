@@ -78,10 +78,10 @@ export class Normalised {
   }
 
   /** Without the fields that the server has already made into what is there now. */
-  without(wish: Status, current: Status | undefined): Status {
-    if (this.#fields === undefined) return wish;
+  without(desired: Status, current: Status | undefined): Status {
+    if (this.#fields === undefined) return desired;
     return Object.fromEntries(
-      Object.entries(wish).filter(([field, value]) => {
+      Object.entries(desired).filter(([field, value]) => {
         const known = this.#fields?.get(field);
         return !(
           known !== undefined &&

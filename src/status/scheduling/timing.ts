@@ -34,6 +34,6 @@ export const STATUS_TIMING: StatusTiming = {
   mostBackoffMs: 60_000,
   graceMs: 15_000,
   doubtMs: 10_000,
-  fightMs: 1_000,
-  mostFightMs: 300_000,
+  contestedMs: 1_000,
+  mostContestedMs: 300_000,
 };

@@ -276,7 +276,7 @@ describe("an Envoy and its controller", () => {
         host(wild, "*.w.example", [rule({ action: forwardTo("b") })]),
         backend("b", [await backends.echo("b")]),
       ],
-      { limits: { borrowedSecrets: 4 } },
+      { limits: { onDemandSecrets: 4 } },
     );
     const over = (servername: string) => ({ host: servername, tls: { ca: ca.cert, servername } });
     const kept = connectTls({

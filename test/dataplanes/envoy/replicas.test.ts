@@ -70,12 +70,12 @@ describe("replicas", () => {
     return client;
   }
 
-  test("strangers get nothing", async () => {
+  test("unknown clients get nothing", async () => {
     const { at } = await serve();
-    const stranger = join(at, "stranger", "infra/edge");
-    stranger.ask(types.cluster);
-    expect(await stranger.status).toBe("16");
-    expect(stranger.got).toEqual([]);
+    const unknown = join(at, "unknown", "infra/edge");
+    unknown.ask(types.cluster);
+    expect(await unknown.status).toBe("16");
+    expect(unknown.got).toEqual([]);
   });
 
   test("each sees its own Gateway, and nothing before what it needs", async () => {

@@ -31,7 +31,7 @@ class Client {
     this.store.set(resource("listener", "port", content("0")));
     this.stream = new AdsStream({
       store: this.store,
-      limits: { ...defaultStreamLimits, borrowedPerSecond: 1, borrowedSecrets: 1 },
+      limits: { ...defaultStreamLimits, onDemandPerSecond: 1, onDemandSecrets: 1 },
       write: () => {
         this.#sent++;
         return true;

@@ -118,10 +118,10 @@ describe("a peer of the plan stream", () => {
     await start();
     const nobody = peer({ token: "" });
     await expect.poll(() => nobody.status, PATIENT).toBe(401);
-    const thief = peer({ token: "stolen" });
-    thief.hello();
-    await expect.poll(() => thief.status, PATIENT).toBe(403);
-    await expect.poll(() => thief.isClosed && nobody.isClosed, PATIENT).toBe(true);
+    const unauthorised = peer({ token: "stolen" });
+    unauthorised.hello();
+    await expect.poll(() => unauthorised.status, PATIENT).toBe(403);
+    await expect.poll(() => unauthorised.isClosed && nobody.isClosed, PATIENT).toBe(true);
     expect(refusals).toEqual([
       { reason: "token", peer: "127.0.0.1" },
       { reason: "identity", peer: "127.0.0.1", claim: { gateway: GATEWAY, pod: "pod" } },
@@ -178,9 +178,9 @@ describe("a peer of the plan stream", () => {
       },
     });
     for (let i = 0; i < 8; i++) {
-      const thief = peer({ token: "stolen" });
-      thief.hello();
-      await expect.poll(() => thief.isClosed, PATIENT).toBe(true);
+      const unauthorised = peer({ token: "stolen" });
+      unauthorised.hello();
+      await expect.poll(() => unauthorised.isClosed, PATIENT).toBe(true);
     }
     expect(reviews).toBe(3);
     expect(reasons().filter((reason) => reason === "crowd")).toHaveLength(5);

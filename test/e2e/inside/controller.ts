@@ -67,14 +67,14 @@ export function startController({ client, namespaces }: ControllerOptions): Test
     features: () => features,
     installed: () => installed,
     observer: seen,
-    timing: { fightMs: 200 },
+    timing: { contestedMs: 200 },
     onWrite: (write) => {
       writes.push(write.key);
       announcing.onWrite(write);
     },
-    onFight: (fight) => {
+    onContested: (fight) => {
       fights.push(fight.key);
-      announcing.onFight(fight);
+      announcing.onContested(fight);
     },
   });
   const source = new KubernetesSource({

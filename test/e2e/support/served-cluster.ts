@@ -13,7 +13,7 @@ import { CHART, ROOT, readText } from "../../../tools/cluster/chart.ts";
 import { loadImage } from "../../../tools/cluster/cluster.ts";
 import { loadSuiteImages } from "../../../tools/cluster/conformance.ts";
 import { productImage } from "../../../tools/images/product-image.ts";
-import { type Eventually, patience } from "../../support/eventually.ts";
+import { type Eventually, eventuallyWithin } from "../../support/eventually.ts";
 
 export const SYSTEM = "mergeway-system";
 export const CONTROLLER = "mergeway.dev/controller";
@@ -258,7 +258,7 @@ function address({ apiVersion, kind, metadata: { name, namespace } }: Named): re
   return [`${kind}${group}/${name}`, ...(namespace === undefined ? [] : ["-n", namespace])];
 }
 
-export const eventually: Eventually = patience(60, 200);
+export const eventually: Eventually = eventuallyWithin(60, 200);
 
 export interface Place {
   readonly namespace: string;

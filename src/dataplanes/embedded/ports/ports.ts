@@ -10,10 +10,10 @@ const NEVER_MS = 2 ** 31 - 1;
 export interface PortsOptions {
   readonly bindingOf: (port: PortItem) => Binding;
   readonly create: (port: PortItem) => PortServer;
-  readonly onFate: (port: ItemId, fate: PortFate) => void;
+  readonly onOutcome: (port: ItemId, outcome: PortOutcome) => void;
 }
 
-export type PortFate = { readonly bound: true } | { readonly bound: false; readonly message: string };
+export type PortOutcome = { readonly bound: true } | { readonly bound: false; readonly message: string };
 
 /**
  * The open ports of one thread. One that cannot be bound is tried again and again, and keeps
@@ -85,11 +85,11 @@ class OpenPort {
     this.server.listen(binding).then(
       () => {
         if (this.#stopped) this.server.stop();
-        else this.#options.onFate(this.item.id, { bound: true });
+        else this.#options.onOutcome(this.item.id, { bound: true });
       },
       (error: NodeJS.ErrnoException) => {
         if (this.#stopped) return;
-        this.#options.onFate(this.item.id, { bound: false, message: explain(error, binding.port) });
+        this.#options.onOutcome(this.item.id, { bound: false, message: explain(error, binding.port) });
         this.#retry = setTimeout(() => {
           this.server = this.#options.create(this.item);
           this.#bind(Math.min(retryMs * 2, LAST_RETRY_MS));

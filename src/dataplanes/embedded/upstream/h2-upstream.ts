@@ -122,7 +122,7 @@ export class H2Upstream implements Upstream, BudgetedPool {
     try {
       this.#connector.connect("h2", (error, link) => {
         if (link === undefined) this.#onRefused(error?.message ?? "no connection");
-        else this.#greet(link);
+        else this.#sendFirstSettings(link);
       });
     } catch (error) {
       // Not an address, or not a port.
@@ -131,7 +131,7 @@ export class H2Upstream implements Upstream, BudgetedPool {
   }
 
   /** A connection is of use once the backend has said how many streams it takes. */
-  #greet(link: Link): void {
+  #sendFirstSettings(link: Link): void {
     let ready = false;
     link.socket.once("close", () => this.#budget.giveBack());
     const connection = new Backend(link, this.#limits, {
@@ -218,7 +218,7 @@ class Backend implements Timed {
   }
 
   onDeadline(): void {
-    if (!this.session.greeted) this.session.destroy();
+    if (!this.session.settingsReceived) this.session.destroy();
     else if (this.session.openStreams === 0) this.session.leave();
   }
 

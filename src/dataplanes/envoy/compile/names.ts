@@ -77,8 +77,8 @@ export function backendOfCluster(gateway: string, name: string): ItemId {
   return lengthened(`backend:${gateway}:`, name.replace(/#h2$/, ""));
 }
 
-/** A listener without a socket, see `keeper`. */
-export const KEEPER = "mergeway.keeper";
+/** A listener without a socket, see `sentinelListener`. */
+export const SENTINEL_LISTENER = "mergeway.sentinel";
 export const NORMAL_FILTER = "mergeway.normal";
 export const TENANCY_FILTER = "mergeway.tenancy";
 /** Has routes' own mutations besides. */
