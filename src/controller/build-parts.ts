@@ -1,4 +1,4 @@
-/** Builds the parts of the controller that need many options. Who they tell what is wired elsewhere. */
+/** Builds the parts of the controller that need many options. Elsewhere they are wired. */
 import type { Key } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
 import { readAuthorities, readKeyPair } from "../certificates/read.ts";

@@ -131,7 +131,7 @@ export class Flow {
     this.#queued.push({ advance, cause: step.cause, since: undefined, isFollowUp: true });
   }
 
-  /** The engine forgets what was said of removed items, and remembers the ports that it assigned. */
+  /** The engine forgets reports of removed items, and remembers the ports that it assigned. */
   #followUp({ plan, verdicts }: EngineDelta): EngineDelta {
     const { engine, assignedPorts } = this.#parts;
     const remembered = assignedPorts?.remembered(verdicts, this.resources) ?? [];
