@@ -12,7 +12,7 @@ import type { InfrastructureCluster } from "../../infra/reconciler.ts";
 import { ApiError, hasStatus } from "../../kubernetes/api-error.ts";
 import { type ApiObject, objectPath } from "../../kubernetes/api-object.ts";
 import { type KubernetesClient, MERGE_PATCH } from "../../kubernetes/client.ts";
-import { digestOf } from "./desired-tunnel.ts";
+import { credentialDigest } from "./desired-tunnel.ts";
 
 export const FINALIZER = "mergeway.dev/tunnel";
 
@@ -57,7 +57,7 @@ export class KubernetesTunnels implements TunnelCluster {
           data: { [KEY]: Buffer.from(token.reveal()).toString("base64") },
         },
       });
-      return { secret: own.name, key: KEY, digest: digestOf(token) };
+      return { secret: own.name, key: KEY, digest: credentialDigest(token) };
     });
   }
 

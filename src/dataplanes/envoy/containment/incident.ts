@@ -3,7 +3,7 @@
  * taken, and whose have yet to be tried.
  */
 
-import { createHash } from "node:crypto";
+import { digest } from "../../../digest/digest.ts";
 import type { ItemId } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
 import type { Offender, Suspect } from "./offender-search.ts";
@@ -22,7 +22,7 @@ export class Incident {
 
   /** The scope is about to be compiled from these rules. */
   take(rules: Iterable<Suspect>): void {
-    this.#rules = new Map(Array.from(rules, (each) => [digestOf(each), each]));
+    this.#rules = new Map(Array.from(rules, (each) => [suspectDigest(each), each]));
     for (const digest of this.#refused.keys()) if (!this.#rules.has(digest)) this.#refused.delete(digest);
     for (const digest of this.#proven) if (!this.#rules.has(digest)) this.#proven.delete(digest);
   }
@@ -62,13 +62,13 @@ export class Incident {
   /** What a search among `suspects` has found. */
   learn(suspects: readonly Suspect[], offenders: readonly Offender[]): void {
     for (const { rule } of suspects) this.#distrusted.delete(rule.origin.namespace);
-    const found = new Map(offenders.map((each) => [digestOf(each.suspect), each]));
+    const found = new Map(offenders.map((each) => [suspectDigest(each.suspect), each]));
     for (const [digest, offender] of found) {
       this.#distrusted.add(offender.suspect.rule.origin.namespace);
       if (this.#rules.has(digest)) this.#refused.set(digest, offender);
     }
     for (const each of suspects) {
-      const digest = digestOf(each);
+      const digest = suspectDigest(each);
       if (!found.has(digest)) this.#proven.add(digest);
     }
     for (const { suspect } of this.#refused.values()) this.#distrusted.add(suspect.rule.origin.namespace);
@@ -76,7 +76,7 @@ export class Incident {
 
   /** What is known of the same rules elsewhere. Returns whether it is of any use here. */
   adopt(offenders: readonly Offender[]): boolean {
-    const own = offenders.filter(({ suspect }) => this.#rules.has(digestOf(suspect)));
+    const own = offenders.filter(({ suspect }) => this.#rules.has(suspectDigest(suspect)));
     this.learn([], own);
     return own.length > 0;
   }
@@ -93,8 +93,6 @@ export class Incident {
 }
 
 /** Two rules with one digest are the same to Envoy. */
-function digestOf({ host, rule }: Suspect): string {
-  return createHash("sha256")
-    .update(`${host}\n${JSON.stringify(rule)}`)
-    .digest("base64url");
+function suspectDigest({ host, rule }: Suspect): string {
+  return digest(`${host}\n${JSON.stringify(rule)}`, "base64url");
 }
