@@ -1,8 +1,8 @@
 /**
  * A controller: builds its parts (`build-parts.ts`), wires them (`wire-controller.ts`), watches the
  * cluster, and leads when it is elected (`lead.ts`). Every replica watches, computes and publishes
- * the plan; the leader alone writes statuses, events and infrastructure. All that it needs of the
- * outside is a client of the API server; streams to pods are opened elsewhere.
+ * the plan. Only the leader writes statuses, Events and infrastructure. It needs nothing but a
+ * client of the API server; run-controller.ts opens the streams to pods.
  */
 import type { EndpointSlice } from "../api/core.ts";
 import type { PlanPublisher } from "../dataplanes/remote/publisher/plan-publisher.ts";

@@ -38,7 +38,7 @@ async function lead(
     await tunnels.lead(true);
     await writer.run(leading);
   } finally {
-    // Whatever failed: who does not lead must not write.
+    // After any failure: a replica that does not lead must not write.
     publisher.lead(false);
     await tunnels.lead(false);
     await infrastructure.lead(false);

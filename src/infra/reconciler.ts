@@ -127,7 +127,7 @@ export class InfrastructureReconciler {
     this.#resync = setInterval(() => this.#applyAgain(), RESYNC_MS).unref();
   }
 
-  /** Whatever somebody has changed or deleted of our objects is made right again. */
+  /** Restores our objects that somebody has changed or deleted. */
   #applyAgain(): void {
     this.#applied.clear();
     for (const gateway of this.#served.keys()) this.#wake(gateway);
@@ -274,7 +274,7 @@ function named(id: string): ObjectName {
   return { apiVersion, kind, namespace, name };
 }
 
-/** Which of our Services have a ready pod behind them. Slices of all other Services pass by. */
+/** Which of our Services have a ready pod. Slices of other Services are ignored. */
 class ReadyServices {
   readonly #slices: Map<Key, { readonly service: string; readonly ready: boolean }> = new Map();
   readonly #counts: Map<string, number> = new Map();

@@ -39,7 +39,7 @@ export interface ListWatchOptions<V> {
   readonly path: string;
   /** Label and field selectors. */
   readonly query?: Query;
-  /** Ask for metadata alone: names and versions of objects whose content is nobody's business. */
+  /** Ask for metadata only: names and versions of objects whose content is not needed. */
   readonly metadataOnly?: boolean;
   /** What is kept of an object; a whole list is held only in this form. */
   readonly read: (object: ApiObject) => V;
@@ -195,7 +195,7 @@ class ListWatch<V> {
     if (changes.length > 0) change(changes);
     observer?.onWatchEvents?.({ resource: path, count: batch.length });
     if (failure === undefined) return;
-    // Whatever else the server has against this version: a list is a way out of all of it.
+    // After any other error with this version, a new list recovers.
     if (failure.status !== 410 && ++this.#refusals > 3) this.#version = undefined;
     throw failure;
   }

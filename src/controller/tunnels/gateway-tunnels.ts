@@ -1,8 +1,8 @@
 /**
- * The tunnels of Gateways that are served through one. Every replica knows which Gateways these
- * are; the leader alone makes, configures and deletes, one writer at a time for each account and
- * token. What becomes of a tunnel is a fact about its Gateway's infrastructure, and reaches
- * statuses as such.
+ * The tunnels of Gateways that are served through one. Every replica knows these Gateways. Only the
+ * leader creates, configures and deletes tunnels, with one writer at a time for each account and
+ * token. The state of a tunnel is a fact about its Gateway's infrastructure, from which the status
+ * follows.
  */
 import type { Gateway } from "../../api/gateway.ts";
 import { type Key, partsOf } from "../../api/key.ts";
@@ -41,17 +41,16 @@ import { addressInStatus, tunnelStatus } from "./tunnel-status.ts";
 export interface GatewayTunnelsOptions {
   readonly controllerName: string;
   /**
-   * False where no Gateway can choose a tunnel: then it is only said why those that had one cannot
-   * go.
+   * False: no Gateway can choose a tunnel. Then deleted Gateways that had one are only reported.
    */
   readonly isEnabled: boolean;
   readonly find: (key: Key) => Resource | undefined;
   readonly cluster: TunnelCluster;
   /** A Gateway's fact or credentials may have changed. */
   readonly onChange: (gateway: Key) => void;
-  /** For whoever waits for a Gateway to be gone. */
+  /** Reports why a Gateway cannot be deleted yet. */
   readonly onStuck: (gateway: Gateway, reason: string, note: string) => void;
-  /** For whoever wonders why a hostname of the tunnel leads elsewhere. */
+  /** Reports rules of the tunnel's configuration that Mergeway has not written. */
   readonly onForeign: (gateway: Gateway, news: { readonly reason: string; readonly note: string }) => void;
   /** Where the API is, if not at Cloudflare. */
   readonly apiUrl?: string;
@@ -154,8 +153,8 @@ export class GatewayTunnels implements TunnelledGateways {
   }
 
   /**
-   * Whatever asks is answered by what is known now, not by what was known when the last change
-   * came.
+   * Recomputes the desired tunnels after a change. Every getter calls it first, so that its result
+   * is never stale.
    */
   #refresh(): void {
     if (!this.#stale) return;
@@ -216,7 +215,7 @@ export class GatewayTunnels implements TunnelledGateways {
       origin: this.#originOf(key),
       provider: {
         ...provider,
-        // Before there is a tunnel that somebody would have to delete.
+        // Add the finalizer before there is a tunnel to delete.
         tunnel: async () => {
           if (this.#endings.hasFinalizer(key) !== deletes) await cluster.setFinalizer(gateway, deletes);
           return provider.tunnel();
@@ -227,7 +226,7 @@ export class GatewayTunnels implements TunnelledGateways {
           entry.credentials = await cluster.writeToken(gateway, token);
         };
         await write();
-        // Whether a connector is connected is told by the readiness of pods.
+        // The readiness of pods shows whether a connector is connected.
         onState({ connections: 0 });
         return { stop: async () => {}, renew: write };
       },
@@ -253,7 +252,7 @@ export class GatewayTunnels implements TunnelledGateways {
       : tunnelByName(api, desired.target.name, isOurs);
   }
 
-  /** Whether it is the tunnel that the Gateway has, or had before this controller led. */
+  /** Whether the tunnel is the Gateway's, also from before this controller led. */
   #isOf(key: Key, id: string): boolean {
     const gateway = this.#options.find(key) as Gateway | undefined;
     const known = this.#entries.get(key)?.state?.address ?? (gateway && addressInStatus(gateway));
@@ -289,7 +288,7 @@ export class GatewayTunnels implements TunnelledGateways {
     return { address: "127.0.0.1", port: http2 ? TUNNEL_PORT + 1 : TUNNEL_PORT, http2 };
   }
 
-  /** For a Gateway whose tunnel is to go. */
+  /** Stops managing the tunnel of a Gateway that is being deleted. */
   async #release(key: Key): Promise<DesiredTunnel | undefined> {
     const entry = this.#entries.get(key);
     if (entry !== undefined) this.#stop(entry);

@@ -1,8 +1,8 @@
 /**
- * Gateways that are being deleted and wait for their tunnels to be gone. What cannot be deleted is
- * tried again with waits that grow, at once when the credentials are others, and is said on the
- * Gateway and in an Event for as long as it lasts. Where there are no credentials at all the tunnel
- * is left behind: a namespace must not stay for ever.
+ * Gateways that are being deleted and wait until their tunnels are deleted. A deletion that fails
+ * is tried again with backoff, and at once when the credentials change. Meanwhile the Gateway's
+ * status and an Event say so. Without any credentials the tunnel is left behind, so that its
+ * namespace can be deleted.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Gateway } from "../../api/gateway.ts";
@@ -16,17 +16,17 @@ import { FINALIZER, type TunnelCluster } from "./tunnel-cluster.ts";
 
 export interface TunnelEndingsOptions {
   readonly controllerName: string;
-  /** False where this controller may not touch tunnels: then it can only say so. */
+  /** False: this controller may not delete tunnels, and only reports that. */
   readonly isEnabled: boolean;
   readonly find: Find;
   readonly cluster: TunnelCluster;
   readonly onChange: (gateway: Key) => void;
-  /** For whoever waits for a Gateway to be gone. */
+  /** Reports why a Gateway cannot be deleted yet. */
   readonly onStuck: (gateway: Gateway, reason: string, note: string) => void;
   readonly apiOf: (desired: ApiTunnel) => CloudflareApi;
   /** Whether a tunnel is that of the Gateway. */
   readonly isOf: (gateway: Key, tunnel: string) => boolean;
-  /** Stops whatever keeps the Gateway's tunnel, and says what it was made by. */
+  /** Stops managing the Gateway's tunnel, and returns what it was made from. */
   readonly release: (gateway: Key) => Promise<DesiredTunnel | undefined>;
   readonly again?: { readonly firstDelayMs: number; readonly maxDelayMs: number };
 }
@@ -99,8 +99,7 @@ export class TunnelEndings {
     for (let attempt = 1; !leading.aborted && this.#endings.get(key) === ending; attempt++) {
       ending.wake = new AbortController();
       const problem = await this.#try(key, gateway, ending, known);
-      // The Gateway is about to go, or somebody else's finalizer keeps it: without pods in either
-      // case.
+      // The Gateway is about to be deleted, or another finalizer keeps it. It has no pods then.
       if (problem === undefined) return;
       ending.message = `the tunnel is not deleted yet: ${problem}. ${GIVE_UP}`;
       onStuck(gateway, "TunnelNotDeleted", ending.message);

@@ -59,7 +59,7 @@ export class EmbeddedDataPlane implements DataPlane {
   }
 }
 
-/** Whatever serves: one thread in the process, or many beside it. */
+/** What serves: this thread, or worker threads. */
 interface Threads {
   /** A promise when it takes time until the delta is served. */
   apply(delta: PlanDelta): Promise<void> | void;

@@ -106,7 +106,7 @@ function conflictForOwner(
   const is = statusOf(conditions, "Conflicted") === "True";
   const gatewayObject = gateway === "" ? undefined : find(gateway);
   if (was === is || gatewayObject === undefined || listener === undefined) return [];
-  // Within the Gateway itself its own news say it all.
+  // For a conflict within the Gateway, the Events of the Gateway itself are enough.
   if (key === gateway && listener.heldBy === undefined) return [];
   const here = partyName(`${key}#${listener.name}`);
   const regarding = eventObject(gateway, gatewayObject);

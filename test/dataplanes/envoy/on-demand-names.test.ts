@@ -8,8 +8,8 @@ function flooded(owner: string, count: number, names: OnDemandNames): readonly (
   return Array.from({ length: count }, (_, at) => names.admit(`${owner}-${at}`, owner));
 }
 
-describe("names that clients make up", () => {
-  test("only so many wait, and whoever is too much belongs to the owner with the most", () => {
+describe("on-demand names", () => {
+  test("beyond the limit the latest waiting name of the owner with the most is rejected", () => {
     const names = new OnDemandNames(CAPACITY, PER_SECOND);
     expect(flooded("loud", 6, names)).toEqual([
       ...[undefined, undefined, undefined, undefined],
@@ -31,7 +31,7 @@ describe("names that clients make up", () => {
     expect(names.takeDue(), "a second has not passed").toEqual([]);
   });
 
-  test("no more are answered than the client keeps up with, and whoever comes then is not behind the flood", () => {
+  test("no more are answered than Envoy acknowledges, and a new owner does not wait for the flood", () => {
     const names = new OnDemandNames(1_000, 500);
     flooded("loud", 500, names);
     const first = names.takeDue();
@@ -42,7 +42,7 @@ describe("names that clients make up", () => {
     expect(names.takeDue()).toContain("calm-0");
   });
 
-  test("the oldest of the owner with the most make room", () => {
+  test("the oldest names of the owner with the most are removed first", () => {
     const names = new OnDemandNames(CAPACITY, PER_SECOND);
     names.keep("calm-0", "calm");
     names.keep("calm-1", "calm");
@@ -52,7 +52,7 @@ describe("names that clients make up", () => {
     expect([...names.names()].sort()).toEqual(["calm-0", "calm-1", "loud-2", "loud-3", "loud-4", "loud-5"]);
   });
 
-  test("who is asked for again counts once", () => {
+  test("a name that is asked for again counts once", () => {
     const names = new OnDemandNames(CAPACITY, PER_SECOND);
     names.keep("calm-0", "calm");
     names.admit("calm-0", "other");

@@ -177,7 +177,7 @@ describe("the stream between controller and pods", () => {
     expect(sent).toEqual(["listener:new"]);
   });
 
-  it("starts from what a journal cut in the middle of a line still says", async () => {
+  it("starts from the complete lines of a journal that was cut", async () => {
     const { server, port } = await controller();
     server.apply({ upserts: [listener("a"), listener("b")], removes: [] });
     const before = await pod(port);
@@ -196,7 +196,7 @@ describe("the stream between controller and pods", () => {
     expect(again.digest).toBe(cut.digest);
   });
 
-  it("keeps a journal small, and loses nothing of it when it is rewritten", async () => {
+  it("keeps the journal small, and loses no item when it is rewritten", async () => {
     const kept = await PlanJournal.open(join(directory, "rewritten"));
     for (let count = 0; count < 500; count++) {
       const names = [`a${count % 7}`, "b"];

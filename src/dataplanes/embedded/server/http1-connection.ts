@@ -267,7 +267,7 @@ class ServerConnection implements RequestSink, AnswerWriter, Timed {
     this.#onData(behind);
   }
 
-  /** Whoever cannot be understood gets a short answer, and the last. */
+  /** Answers a malformed request with a short response, and closes the connection. */
   #refuse(status: Refusal): void {
     const exchange = this.#exchange;
     const body = this.#body;
@@ -309,7 +309,7 @@ class ServerConnection implements RequestSink, AnswerWriter, Timed {
     this.#socket.resume();
   }
 
-  /** The socket is nobody's, or somebody else's. */
+  /** The socket is closed, or handed over to another protocol. */
   #release(): void {
     this.#state = "over";
     this.#deadlines.delete(this);

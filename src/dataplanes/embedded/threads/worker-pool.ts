@@ -7,7 +7,7 @@ import type { FromWorker, ToWorker, WorkerSetup } from "./messages.ts";
 import { toTransfer } from "./plan-transfer.ts";
 
 const RESTART_MS = 500;
-/** Beyond its grace a worker that does not answer is ended. */
+/** A worker that has not ended this long after its grace period is terminated. */
 const UNRESPONSIVE_MS = 5_000;
 
 export interface WorkerPoolOptions {
@@ -149,5 +149,5 @@ export class WorkerPool {
   }
 }
 
-/** The same file as it is written, or as it is built. */
+/** The source file, or the built file. */
 const workerFile: string = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";

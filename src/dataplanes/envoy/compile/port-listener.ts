@@ -69,7 +69,7 @@ export interface PortOptions extends HttpOptions {
   readonly probe?: { readonly name: string; readonly listeners: ReadonlySet<ItemId> };
 }
 
-/** `closed`: they are closed. `omitted`: Envoy cannot read whose they are. */
+/** `closed`: they are closed. `omitted`: Envoy cannot tell which connections they are. */
 export type RefusedTreatment = "closed" | "omitted";
 
 export interface CompiledPort {
@@ -211,7 +211,7 @@ class Streams {
     return probe?.listeners.has(listener) === false ? "omitted" : refused?.get(listener);
   }
 
-  /** Nobody else may answer to the names of a listener that is refused. */
+  /** No other listener may answer for the hostnames of a rejected one. */
   closedChain({ id, hostname }: ListenerItem): Message {
     return filterChain({ name: id, serverNames: [hostname], tls: true, filter: this.#filter(undefined) });
   }
@@ -353,7 +353,7 @@ function terminating({ tls }: ListenerItem, isUsable: (certificate: ItemId) => b
 
 interface Terminating {
   readonly socket?: Message;
-  /** Without a certificate nobody is let in. */
+  /** Without a certificate every handshake fails. */
   readonly closes: boolean;
 }
 

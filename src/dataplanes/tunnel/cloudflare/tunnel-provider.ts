@@ -51,7 +51,7 @@ export function tunnelById(api: CloudflareApi, id: string): TunnelProvider {
   };
 }
 
-/** A token says which tunnel it is for; whoever made it configures the tunnel. */
+/** A token names its tunnel. The tunnel's configuration is not ours. */
 export function tunnelByToken(token: Credential): TunnelProvider {
   return {
     tunnel: async () => tunnelOfToken(token),
