@@ -53,7 +53,11 @@ function routeOf(plane: Plane): object {
   };
 }
 
-function trafficPolicy(namespace: string, target: object, settings: object): Named & { readonly spec: object } {
+function trafficPolicy(
+  namespace: string,
+  target: object,
+  settings: object,
+): Named & { readonly spec: object } {
   return {
     ...named(OWN_API, "TrafficPolicy", namespace, "traffic"),
     spec: { targetRefs: [target], ...settings },

@@ -5,6 +5,7 @@ import type { ItemReport } from "../../plan/item-report.ts";
 import type { ItemId, PlanDelta } from "../../plan/plan.ts";
 import type { CloseOptions, DataPlane } from "../dataplane.ts";
 import { embeddedFeatures } from "./features.ts";
+import { createBucketMemory } from "./guards/rate-buckets.ts";
 import { defaultLimits, type EmbeddedOptions } from "./limits/options.ts";
 import type { PortOutcome } from "./ports/ports.ts";
 import { Reporter } from "./reporter.ts";
@@ -75,6 +76,7 @@ function startThreads(
   const { address, portMap = (port) => port } = options.bind;
   const limits = { ...defaultLimits, ...options.limits };
   const ticketSecret = randomBytes(48);
+  const buckets = createBucketMemory();
   keepRequestsShortLived();
   const size = workers === "auto" ? availableParallelism() : workers;
   if (size === 0) {
@@ -83,6 +85,7 @@ function startThreads(
       limits,
       trustedHops,
       ticketSecret,
+      buckets,
       bindingOf,
       onPortOutcome,
       onRequestEnd,
@@ -97,6 +100,7 @@ function startThreads(
       limits,
       trustedHops,
       ticketSecret,
+      buckets,
       threads: size,
       wantsRecords: onRequestEnd !== undefined,
       wantsRefusals: onConnectionRefused !== undefined,

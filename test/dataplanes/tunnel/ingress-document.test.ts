@@ -264,3 +264,16 @@ test("an HTTP listener beside its owner's HTTPS one: shared routes pass, redirec
   ]);
   expect(refusals).toEqual([{ subject: named.origin, message: expect.stringContaining("Always Use HTTPS") }]);
 });
+
+test("a rule that a policy guards answers 500, and no wider rule takes its requests", () => {
+  const guarded = {
+    ...rule({ path: { type: "prefix", value: "/admin" }, action: forwardTo(APP.id) }),
+    guards: ["guard:one"],
+  };
+  const { ingress, refusals } = of(guarded, rule({ action: forwardTo(APP.id) }));
+  expect(matchingRule(ingress, "a.example.com", "/admin")).toMatchObject({ service: "http_status:500" });
+  expect(matchingRule(ingress, "a.example.com", "/else")?.service).toContain("app");
+  expect(refusals).toEqual([
+    { subject: guarded.origin, message: expect.stringContaining("a TrafficPolicy") },
+  ]);
+});

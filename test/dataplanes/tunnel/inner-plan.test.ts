@@ -133,6 +133,19 @@ test("a listener that changes its protocol has its redirects to https read anew"
   expect(matched(plan.apply({ upserts: [https], removes: [] }))).toEqual([0]);
 });
 
+test("guards of rules pass through, and so does their removal", () => {
+  const guard: PlanItem = {
+    type: "guard",
+    id: "guard",
+    gateway: GATEWAY,
+    policy: { namespace: "apps", name: "policy" },
+    check: { type: "addresses", allow: [] },
+  };
+  const plan = new InnerPlan(() => 8880);
+  expect(plan.apply({ upserts: [guard], removes: [] }).delta).toEqual({ upserts: [guard], removes: [] });
+  expect(plan.apply({ upserts: [], removes: ["guard"] }).delta).toEqual({ upserts: [], removes: ["guard"] });
+});
+
 test("one tenant among thousands costs what the tenant costs", () => {
   const listener = (index: number): ListenerItem => ({
     type: "listener",

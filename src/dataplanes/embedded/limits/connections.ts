@@ -2,6 +2,14 @@ import type { Socket } from "node:net";
 import type { ItemId, PortItem } from "../../../plan/plan.ts";
 import type { TenantBudget } from "./tenant-budgets.ts";
 
+/** What is known of a connection before anything is read of it but a PROXY protocol's header. */
+export interface Arrival {
+  /** The item at that moment: a change of it is for later connections. */
+  readonly port: PortItem;
+  /** The address of the client: the TCP peer, or whom the PROXY protocol names. */
+  readonly client: string;
+}
+
 /** One client connection, from accept to close. */
 export class Connection {
   readonly socket: Socket;
@@ -18,12 +26,12 @@ export class Connection {
   #closing = false;
   #close: (() => void) | undefined;
 
-  constructor(socket: Socket, port: PortItem, listener?: ItemId) {
+  constructor(socket: Socket, { port, client }: Arrival, listener?: ItemId) {
     this.socket = socket;
     this.port = port;
     this.portText = String(port.port);
     this.listener = listener;
-    this.client = withoutMappedPrefix(socket.remoteAddress ?? "");
+    this.client = client;
   }
 
   get secure(): boolean {
@@ -141,9 +149,9 @@ export class Connections {
   }
 }
 
-/** Clients over IPv4 look like `::ffff:192.0.2.1` on a socket bound to both families. */
-function withoutMappedPrefix(address: string): string {
-  return address.startsWith("::ffff:") ? address.slice(7) : address;
+/** The TCP peer. Over IPv4 it looks like `::ffff:192.0.2.1` on a socket bound to both families. */
+export function peerOf({ remoteAddress = "" }: Socket): string {
+  return remoteAddress.startsWith("::ffff:") ? remoteAddress.slice(7) : remoteAddress;
 }
 
 function ignore(): void {}

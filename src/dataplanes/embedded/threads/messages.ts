@@ -1,5 +1,6 @@
 import type { ItemId } from "../../../plan/plan.ts";
 import type { RequestRecord } from "../../request-record.ts";
+import type { BucketMemory } from "../guards/rate-buckets.ts";
 import type { Limits, TrustedFront } from "../limits/options.ts";
 import type { PortOutcome } from "../ports/ports.ts";
 import type { TransferDelta } from "./plan-transfer.ts";
@@ -10,6 +11,8 @@ export interface WorkerSetup {
   readonly limits: Limits;
   readonly trustedHops: TrustedFront;
   readonly ticketSecret: Uint8Array;
+  /** Shared, not copied: a limit of requests counts those of all threads. */
+  readonly buckets: BucketMemory;
   /** How many there are. */
   readonly threads: number;
   readonly wantsRecords: boolean;
