@@ -3,7 +3,6 @@
  * Secrets are those of the parameters' own namespace: a Gateway's own parameters reach nothing but
  * its own namespace, those of the class what the platform team has put beside them.
  */
-import { createHash } from "node:crypto";
 import type { Secret } from "../../api/core.ts";
 import { effectiveParameters, effectiveTunnel } from "../../api/effective-parameters.ts";
 import type { Gateway, GatewayClass } from "../../api/gateway.ts";
@@ -15,6 +14,7 @@ import type {
 import { type Key, keyFor } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
 import { Credential } from "../../dataplanes/tunnel/cloudflare/credential.ts";
+import { digest } from "../../digest/digest.ts";
 
 export type DesiredTunnel = ApiTunnel | TokenTunnel | BrokenTunnel;
 
@@ -74,8 +74,8 @@ export function classOf(gateway: Gateway, find: Find): GatewayClass | undefined 
 }
 
 /** A hash, to compare credentials without keeping them. */
-export function digestOf(credential: Credential): string {
-  return createHash("sha256").update(credential.reveal()).digest("hex").slice(0, 16);
+export function credentialDigest(credential: Credential): string {
+  return digest(credential.reveal(), "hex", 16);
 }
 
 export function broken(message: string): BrokenTunnel {
@@ -95,7 +95,7 @@ function byApi(
   const target = tunnelId === undefined ? { name: name ?? own } : { id: tunnelId };
   const deletes = tunnelId === undefined && deletionPolicy !== "Retain";
   const claim = JSON.stringify([namespace, reference.name, accountId, target]);
-  const signature = JSON.stringify([accountId, digestOf(credential), target, deletes]);
+  const signature = JSON.stringify([accountId, credentialDigest(credential), target, deletes]);
   return { type: "api", account: accountId, credential, target, deletes, claim, signature };
 }
 
@@ -103,7 +103,7 @@ function byToken(reference: SecretKeyReference, namespace: string, find: Find): 
   const credential = readKey(reference, "tunnel-token", namespace, find);
   if (credential === undefined) return broken(missing("tunnelTokenSecretRef", reference, "tunnel-token"));
   const claim = JSON.stringify([namespace, reference.name, reference.key]);
-  return { type: "token", credential, claim, signature: `token ${digestOf(credential)}` };
+  return { type: "token", credential, claim, signature: `token ${credentialDigest(credential)}` };
 }
 
 function readKey(

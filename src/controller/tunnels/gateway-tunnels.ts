@@ -27,7 +27,13 @@ import type { TunnelCredentials } from "../../infra/objects/manifest.ts";
 import { TUNNEL_PORT } from "../../infra/pods/tunnel-pod.ts";
 import type { TunnelledGateways } from "../../infra/reconciler.ts";
 import type { PlanDelta } from "../../plan/plan.ts";
-import { type ApiTunnel, broken, type DesiredTunnel, desiredTunnel, digestOf } from "./desired-tunnel.ts";
+import {
+  type ApiTunnel,
+  broken,
+  credentialDigest,
+  type DesiredTunnel,
+  desiredTunnel,
+} from "./desired-tunnel.ts";
 import type { TunnelCluster } from "./tunnel-cluster.ts";
 import { TunnelEndings } from "./tunnel-endings.ts";
 import { addressInStatus, tunnelStatus } from "./tunnel-status.ts";
@@ -254,7 +260,7 @@ export class GatewayTunnels implements TunnelledGateways {
   }
 
   #apiOf({ account, credential }: ApiTunnel): CloudflareApi {
-    const id = `${account} ${digestOf(credential)}`;
+    const id = `${account} ${credentialDigest(credential)}`;
     const known = this.#apis.get(id);
     if (known !== undefined) return known;
     const { apiUrl } = this.#options;

@@ -5,6 +5,7 @@
  * image has no shell, so the kubelet asks the agent to drain it; the agent answers when nothing is
  * under way any more, and then Envoy is stopped.
  */
+import { podEnvironment } from "../../agent/environment.ts";
 import type { DataPlaneContext, InfrastructureRequest } from "../objects/manifest.ts";
 import {
   ADMIN_PORT,
@@ -51,16 +52,15 @@ function agent(request: InfrastructureRequest, context: DataPlaneContext): Conta
     name: "agent",
     ...planContainer(request, context, {
       ...AGENT_MEMORY,
-      MERGEWAY_DATA_PLANE: "envoy",
-      MERGEWAY_ENVOY_DIR: SHARED,
-      MERGEWAY_READINESS_PORT: String(READINESS_PORT),
-      MERGEWAY_DRAIN_TOKEN: context.drainToken(gateway.metadata.uid ?? ""),
-      ...(tracing === undefined
-        ? {}
-        : {
-            MERGEWAY_TRACING_ENDPOINT: tracing.endpoint,
-            MERGEWAY_TRACING_SAMPLING: String(tracing.samplingPercentage ?? 100),
-          }),
+      ...podEnvironment({
+        dataPlane: "envoy",
+        envoyDirectory: SHARED,
+        readinessPort: READINESS_PORT,
+        drainToken: context.drainToken(gateway.metadata.uid ?? ""),
+        ...(tracing === undefined
+          ? {}
+          : { tracingEndpoint: tracing.endpoint, tracingSampling: tracing.samplingPercentage ?? 100 }),
+      }),
     }),
     restartPolicy: "Always",
     // Envoy starts when there is something to serve. A controller may be away for long.

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Gateway } from "../../../src/api/gateway.ts";
 import { type Key, keyOf } from "../../../src/api/key.ts";
 import type { Resource } from "../../../src/api/resource.ts";
-import { digestOf } from "../../../src/controller/tunnels/desired-tunnel.ts";
+import { credentialDigest } from "../../../src/controller/tunnels/desired-tunnel.ts";
 import { GatewayTunnels } from "../../../src/controller/tunnels/gateway-tunnels.ts";
 import { FINALIZER, type TunnelCluster } from "../../../src/controller/tunnels/tunnel-cluster.ts";
 import { ApiFailure } from "../../../src/dataplanes/tunnel/cloudflare/api-failure.ts";
@@ -28,7 +28,7 @@ class FakeCluster implements TunnelCluster {
     if (this.failing)
       throw new ApiFailure({ reason: "ClusterUnavailable", message: "no" }, { passing: true });
     this.tokens.set(gateway.metadata.name, token.reveal());
-    return { secret: `${gateway.metadata.name}-tunnel`, key: "token", digest: digestOf(token) };
+    return { secret: `${gateway.metadata.name}-tunnel`, key: "token", digest: credentialDigest(token) };
   }
 
   async setFinalizer(gateway: Gateway, wanted: boolean): Promise<void> {

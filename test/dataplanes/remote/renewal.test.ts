@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ServingCertificate } from "../../../src/controller/serving-certificate.ts";
+import { ServingCertificate } from "../../../src/controller/pod-stream/serving-certificate.ts";
 import { runPlanClient } from "../../../src/dataplanes/remote/subscriber/plan-client.ts";
 import { PlanJournal } from "../../../src/dataplanes/remote/subscriber/plan-journal.ts";
 import { KeyPair } from "../../../src/infra/authority.ts";

@@ -4,8 +4,7 @@
  * server as a dry run. Runs inside a cluster's network; admission.e2e.ts brings it there.
  */
 import { type Agent, request } from "node:https";
-import { parseArgs } from "node:util";
-import { isDeepEqual } from "../../../src/api/admission/schema/deep-equal.ts";
+import { isDeepStrictEqual, parseArgs } from "node:util";
 import { formatPath } from "../../../src/api/admission/schema/field-error.ts";
 import type { Kind } from "../../../src/api/resource.ts";
 import { findCredentials } from "../../../src/kubernetes/credentials.ts";
@@ -140,7 +139,7 @@ function differs(
     const names = new Set([...Object.keys(mine), ...(partly ? [] : Object.keys(theirs))]);
     return first(names, (name) => differs(mine[name], theirs[name], partly, [...at, name]));
   }
-  if (isDeepEqual(mine, theirs)) return undefined;
+  if (isDeepStrictEqual(mine, theirs)) return undefined;
   return `${formatPath([...at])} is ${JSON.stringify(mine)} here and ${JSON.stringify(theirs)} there`;
 }
 

@@ -52,6 +52,5 @@ export const MAX_FRAME_BYTES = 16_384;
 export const DEFAULT_WINDOW_BYTES = 65_535;
 export const MAX_WINDOW_BYTES = 0x7fff_ffff;
 export const MAX_STREAM_ID = 0x7fff_ffff;
-export const HEADER_TABLE_BYTES = 4_096;
 
 export const preface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");

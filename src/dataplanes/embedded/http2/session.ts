@@ -11,20 +11,12 @@
 
 import type { HeaderFields } from "../message/header-fields.ts";
 import { Allowance } from "./allowance.ts";
-import { type FrameHandler, type FrameHead, FrameReader, uint31At } from "./frame-reader.ts";
-import { type BlockHead, HeaderBlock } from "./header-block.ts";
+import { FrameDispatch } from "./frame-dispatch.ts";
+import { type FrameHead, FrameReader, uint31At } from "./frame-reader.ts";
 import { type FieldSink, HpackDecoder } from "./hpack/decoder.ts";
-import { HeaderBlockWriter, HpackEncoder } from "./hpack/encoder.ts";
+import { HEADER_TABLE_BYTES, HeaderBlockWriter, HpackEncoder } from "./hpack/encoder.ts";
 import { Outbox, type OutboxOwner } from "./outbox.ts";
-import {
-  CONNECTION_LOST,
-  DEFAULT_WINDOW_BYTES,
-  errorCode,
-  flag,
-  frameType,
-  HEADER_TABLE_BYTES,
-  MAX_WINDOW_BYTES,
-} from "./protocol.ts";
+import { CONNECTION_LOST, DEFAULT_WINDOW_BYTES, errorCode, flag, MAX_WINDOW_BYTES } from "./protocol.ts";
 import { defaultSettings, type PeerSettings, readSettings } from "./settings.ts";
 import { Stream, type StreamOwner } from "./stream.ts";
 import type { Wire, WireReader } from "./wire.ts";
@@ -48,7 +40,7 @@ export interface SessionOptions {
 
 const block = new HeaderBlockWriter();
 
-export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner, WireReader {
+export abstract class Session extends FrameDispatch implements OutboxOwner, StreamOwner, WireReader {
   readonly outbox: Outbox = new Outbox(this);
   sendWindow: number = DEFAULT_WINDOW_BYTES;
   congested = false;
@@ -61,21 +53,19 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
   readonly #reader: FrameReader = new FrameReader(this);
   readonly #decoder: HpackDecoder = new HpackDecoder(HEADER_TABLE_BYTES);
   readonly #encoder: HpackEncoder = new HpackEncoder();
-  readonly #headerBlock: HeaderBlock;
   readonly #pings: Allowance;
   readonly #settings: Allowance;
   readonly #resets: Allowance;
   readonly #idleFrames: Allowance = new Allowance(IDLE_FRAMES);
-  #settingsReceived = false;
   #receiveWindow: number;
   #consumed = 0;
   readonly #waiting: Set<Stream> = new Set();
   #closedSoon: Stream[] = [];
 
   constructor(wire: Wire, options: SessionOptions) {
+    super(options.headerBytes);
     this.wire = wire;
     this.#options = options;
-    this.#headerBlock = new HeaderBlock(options.headerBytes);
     this.#pings = new Allowance(options.pings);
     this.#settings = new Allowance(options.settings);
     this.#resets = new Allowance(options.streamResets);
@@ -84,23 +74,11 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
 
   /** Whether the stream was never opened (state "idle"): frames for it are a connection error. */
   protected abstract isIdle(stream: number): boolean;
-  protected abstract onHeaderBlock(head: BlockHead, bytes: Buffer, start: number, end: number): void;
   protected abstract onSettings(): void;
-  protected abstract onGoaway(lastStream: number, code: number): void;
   protected abstract onPong(): void;
   protected abstract onStreamClosed(): void;
   /** The last stream of the peer that may have been processed, for GOAWAY. */
   protected abstract readonly lastPeerStream: number;
-
-  /** A header block has begun and not ended. */
-  protected get headerOpen(): boolean {
-    return this.#headerBlock.open;
-  }
-
-  /** The peer's first SETTINGS frame has arrived. */
-  get settingsReceived(): boolean {
-    return this.#settingsReceived;
-  }
 
   // The connection.
 
@@ -143,7 +121,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
   }
 
   /** Ends the connection with a connection error. */
-  protected fail(code: number): void {
+  protected override fail(code: number): void {
     if (this.over) return;
     this.outbox.goaway(this.lastPeerStream, code);
     this.outbox.flush();
@@ -181,55 +159,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
 
   // Frames.
 
-  onFrameTooLarge(): void {
-    this.fail(errorCode.frameSizeError);
-  }
-
-  onFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
-    const { type } = frame;
-    if (!this.#settingsReceived && (type !== frameType.settings || (frame.flags & flag.ack) !== 0)) {
-      this.fail(errorCode.protocolError);
-    } else if (this.#headerBlock.open && type !== frameType.continuation) this.fail(errorCode.protocolError);
-    else if (type === frameType.data) this.#onData(frame, bytes, start, end);
-    else if (type === frameType.headers) this.#onHeaders(frame, bytes, start, end);
-    else if (type === frameType.windowUpdate) this.#onWindowUpdate(frame, bytes, start, end);
-    else this.#onOther(frame, bytes, start, end);
-  }
-
-  #onOther(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
-    switch (frame.type) {
-      case frameType.continuation:
-        this.#onContinuation(frame, bytes, start, end);
-        break;
-      case frameType.rstStream:
-        this.#onReset(frame, bytes, start, end);
-        break;
-      case frameType.settings:
-        this.#onSettings(frame, bytes, start, end);
-        break;
-      case frameType.ping:
-        this.#onPing(frame, bytes, start, end);
-        break;
-      case frameType.goaway:
-        if (frame.stream !== 0) this.fail(errorCode.protocolError);
-        else if (end - start < 8) this.fail(errorCode.frameSizeError);
-        else if (this.idleFrame()) this.onGoaway(uint31At(bytes, start), bytes.readUInt32BE(start + 4));
-        break;
-      case frameType.priority:
-        if (frame.stream === 0) this.fail(errorCode.protocolError);
-        else if (end - start !== 5) this.fail(errorCode.frameSizeError);
-        else if (uint31At(bytes, start) === frame.stream) this.fail(errorCode.protocolError);
-        else this.idleFrame();
-        break;
-      case frameType.pushPromise:
-        this.fail(errorCode.protocolError);
-        break;
-      default:
-        this.idleFrame();
-    }
-  }
-
-  #onData(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+  protected override onDataFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
     const flowBytes = end - start;
     const { stream: id, flags } = frame;
     if (id === 0 || this.isIdle(id)) {
@@ -268,35 +198,6 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     }
   }
 
-  #onHeaders(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
-    let from = start;
-    let to = end;
-    const { flags } = frame;
-    if ((flags & flag.padded) !== 0) to -= from < to ? (bytes[from++] as number) : 256;
-    const dependency = (flags & flag.priority) !== 0 && from + 4 <= to ? uint31At(bytes, from) : 0;
-    if ((flags & flag.priority) !== 0) from += 5;
-    if (frame.stream === 0 || to < from || dependency === frame.stream) {
-      this.fail(errorCode.protocolError);
-      return;
-    }
-    const head: BlockHead = { stream: frame.stream, endStream: (flags & flag.endStream) !== 0 };
-    if ((flags & flag.endHeaders) !== 0) this.onHeaderBlock(head, bytes, from, to);
-    else if (!this.#headerBlock.begin(head, bytes, from, to)) this.fail(errorCode.enhanceYourCalm);
-    else this.onHeaderBegun();
-  }
-
-  #onContinuation(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
-    const { head } = this.#headerBlock;
-    if (head === undefined || head.stream !== frame.stream) this.fail(errorCode.protocolError);
-    else if (!this.#headerBlock.add(bytes, start, end)) this.fail(errorCode.enhanceYourCalm);
-    else if ((frame.flags & flag.endHeaders) !== 0) {
-      const whole = this.#headerBlock.take();
-      this.onHeaderBlock(head, whole, 0, whole.length);
-    }
-  }
-
-  protected onHeaderBegun(): void {}
-
   /**
    * Decodes a header block. Every block must be decoded, also of a stream that is closed, so that
    * the dynamic tables of both sides agree. False: the connection has ended.
@@ -307,7 +208,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     return false;
   }
 
-  #onReset(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+  protected override onResetFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
     if (frame.stream === 0 || this.isIdle(frame.stream)) this.fail(errorCode.protocolError);
     else if (end - start !== 4) this.fail(errorCode.frameSizeError);
     else {
@@ -317,7 +218,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     }
   }
 
-  #onSettings(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+  protected override onSettingsFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
     const ack = (frame.flags & flag.ack) !== 0;
     if (frame.stream !== 0) this.fail(errorCode.protocolError);
     else if ((end - start) % 6 !== 0 || (ack && end > start)) this.fail(errorCode.frameSizeError);
@@ -341,13 +242,13 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
       this.fail(errorCode.flowControlError);
       return;
     }
-    this.#settingsReceived = true;
+    this.markSettingsReceived();
     this.outbox.settingsAck();
     this.onSettings();
     this.#flushWaiting();
   }
 
-  #onPing(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+  protected override onPingFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
     if (frame.stream !== 0) this.fail(errorCode.protocolError);
     else if (end - start !== 8) this.fail(errorCode.frameSizeError);
     else if (!this.#pings.spend()) this.fail(errorCode.enhanceYourCalm);
@@ -355,7 +256,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     else this.onPong();
   }
 
-  #onWindowUpdate(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+  protected override onWindowUpdateFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
     if (end - start !== 4) {
       this.fail(errorCode.frameSizeError);
       return;
@@ -381,7 +282,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
   /**
    * Counts a frame that is allowed and has no effect. False: too many, the connection has ended.
    */
-  protected idleFrame(): boolean {
+  protected override idleFrame(): boolean {
     if (this.#idleFrames.spend()) return true;
     this.fail(errorCode.enhanceYourCalm);
     return false;

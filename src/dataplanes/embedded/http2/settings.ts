@@ -1,11 +1,5 @@
-import {
-  DEFAULT_WINDOW_BYTES,
-  errorCode,
-  HEADER_TABLE_BYTES,
-  MAX_FRAME_BYTES,
-  MAX_WINDOW_BYTES,
-  setting,
-} from "./protocol.ts";
+import { HEADER_TABLE_BYTES } from "./hpack/encoder.ts";
+import { DEFAULT_WINDOW_BYTES, errorCode, MAX_FRAME_BYTES, MAX_WINDOW_BYTES, setting } from "./protocol.ts";
 
 /** The settings of a peer (RFC 9113, 6.5.2). */
 export interface PeerSettings {

@@ -3,8 +3,8 @@ import { CONNECTION_LOST, errorCode } from "../http2/protocol.ts";
 import type { Stream } from "../http2/stream.ts";
 import type { Deadlines, Timed } from "../limits/deadlines.ts";
 import type { Limits } from "../limits/options.ts";
+import { isGrpc } from "../message/grpc.ts";
 import type { HeaderFields } from "../message/header-fields.ts";
-import { isGrpc } from "../proxy/local-reply.ts";
 import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
 
 export interface H2CallParts {

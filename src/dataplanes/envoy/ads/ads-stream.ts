@@ -14,10 +14,11 @@
 import { normalizeName } from "../../../matching/authority.ts";
 import { isWildcard, matchesName } from "../../../plan/hostname.ts";
 import { type DeltaRequest, deltaResponse } from "../messages/discovery.ts";
-import { DependencyWait, keyOf } from "./dependency-wait.ts";
+import { DependencyWait } from "./dependency-wait.ts";
 import { OnDemandNames } from "./on-demand-names.ts";
 import { ALL, type Kind, kindOf, kinds, type Reference, type Resource, urlOf } from "./resource.ts";
 import type { ResourceStore, StoreWatcher } from "./resource-store.ts";
+import { type Sent, StreamProgress } from "./stream-progress.ts";
 import { Subscription } from "./subscription.ts";
 
 export interface AdsStreamOptions {
@@ -54,15 +55,6 @@ export const defaultStreamLimits: StreamLimits = {
   dependencyWaitMs: 10_000,
 };
 
-/** A response that waits for its ACK or NACK. */
-interface Sent {
-  readonly kind: Kind;
-  /** Without a version: removed. */
-  readonly entries: readonly { readonly name: string; readonly version?: string }[];
-  /** The first response for on-demand names; it has no name that is configured. */
-  readonly isOnDemand: boolean;
-}
-
 export class AdsStream implements StoreWatcher {
   readonly #options: AdsStreamOptions;
   readonly #subscriptions: Map<Kind, Subscription> = new Map();
@@ -71,6 +63,7 @@ export class AdsStream implements StoreWatcher {
   /** On-demand names to remove from Envoy. */
   readonly #unwanted: Set<string> = new Set();
   readonly #dependencyWait: DependencyWait;
+  readonly #progress: StreamProgress;
   #nonce = 0;
   #writable = true;
   #scheduled = false;
@@ -83,6 +76,14 @@ export class AdsStream implements StoreWatcher {
     this.#options = options;
     this.#onDemand = new OnDemandNames(options.limits.onDemandSecrets, options.limits.onDemandPerSecond);
     this.#dependencyWait = new DependencyWait(options.limits.dependencyWaitMs);
+    this.#progress = new StreamProgress({
+      store: options.store,
+      subscriptions: this.#subscriptions,
+      unanswered: this.#unanswered,
+      onDemand: this.#onDemand,
+      dependencyWait: this.#dependencyWait,
+      lastNonce: () => this.#nonce,
+    });
     options.store.watch(this);
   }
 
@@ -92,70 +93,18 @@ export class AdsStream implements StoreWatcher {
     this.#options.store.unwatch(this);
   }
 
-  /**
-   * Envoy has answered for everything that it subscribed to. First responses for on-demand names do
-   * not count: any client can cause more of them at any time.
-   */
   get settled(): boolean {
-    return (
-      this.#dependencyWait.isEmpty &&
-      this.#hasFirstResponses &&
-      this.#unanswered.values().every(({ isOnDemand }) => isOnDemand) &&
-      this.#subscriptions
-        .values()
-        .every(({ kind, dirty }) => dirty.values().every((name) => this.#isUnderWay(kind, name)))
-    );
+    return this.#progress.settled;
+  }
+
+  /** See `StreamProgress.mark`. */
+  mark(): () => boolean {
+    return this.#progress.mark();
   }
 
   /** Secrets that this stream keeps in memory. */
   get secrets(): number {
     return Math.max(this.#subscriptions.get("secret")?.names.size ?? 0, this.#onDemand.size);
-  }
-
-  #isUnderWay(kind: Kind, name: string): boolean {
-    return kind === "secret" && this.#onDemand.isUnderWay(name);
-  }
-
-  /**
-   * Marks the current configuration. The returned function says whether Envoy has answered for all
-   * of it. Later changes do not count. Neither do on-demand names, which any client can ask for,
-   * nor removals of clusters and endpoints that nothing refers to any more.
-   */
-  mark(): () => boolean {
-    const versionOf = ({ kind, name }: Reference): string | undefined =>
-      this.#subscriptions.get(kind)?.clientVersions.get(name);
-    const before = new Map(
-      Array.from(this.#unsent(), ([key, each]) => [key, { ...each, version: versionOf(each) }]),
-    );
-    let last: number | undefined;
-    return () => {
-      if (!this.#hasFirstResponses) return false;
-      const unsent = before.size === 0 ? before : this.#unsent();
-      for (const [key, each] of before)
-        if (!unsent.has(key) || versionOf(each) !== each.version) before.delete(key);
-      if (before.size > 0) return false;
-      last ??= this.#nonce;
-      const [oldest] = this.#unanswered.keys();
-      return oldest === undefined || Number(oldest) > last;
-    };
-  }
-
-  get #hasFirstResponses(): boolean {
-    if (!this.#subscriptions.has("listener")) return false;
-    return [...this.#subscriptions.values()].every(({ needsFirstResponse }) => !needsFirstResponse);
-  }
-
-  #unsent(): Map<string, Reference> {
-    const { store } = this.#options;
-    const unsent = new Map(Array.from(this.#dependencyWait.waiting(), (each) => [keyOf(each), each]));
-    for (const { kind, dirty } of this.#subscriptions.values()) {
-      for (const name of dirty) {
-        if (kind === "secret" && !store.secrets.isConfigured(name)) continue;
-        if ((kind === "cluster" || kind === "endpoints") && store.get(kind, name) === undefined) continue;
-        unsent.set(keyOf({ kind, name }), { kind, name });
-      }
-    }
-    return unsent;
   }
 
   receive(request: DeltaRequest): void {
@@ -177,7 +126,7 @@ export class AdsStream implements StoreWatcher {
     subscription.subscribe(request.subscribe, request.initialVersions);
     subscription.unsubscribe(request.unsubscribe);
     if (kind === "secret") this.#admitOnDemand(subscription, request);
-    if (kind === "scope" && !this.#isPending(kind)) this.#release(kind, ALL);
+    if (kind === "scope" && !this.#progress.isPending(kind)) this.#release(kind, ALL);
     this.#schedule();
   }
 
@@ -266,7 +215,7 @@ export class AdsStream implements StoreWatcher {
         ...(problem === undefined ? {} : { problem }),
       });
     }
-    if (sent.kind === "scope" && !this.#isPending(sent.kind)) this.#release(sent.kind, ALL);
+    if (sent.kind === "scope" && !this.#progress.isPending(sent.kind)) this.#release(sent.kind, ALL);
   }
 
   #schedule(): void {
@@ -319,9 +268,10 @@ export class AdsStream implements StoreWatcher {
         subscription.dirty.delete(name);
         continue;
       }
-      const missing = this.#missing(resource);
+      const missing = this.#progress.missing(resource);
       subscription.dirty.delete(name);
-      if (missing === undefined) this.#send(subscription, [resource], [], this.#isUnderWay(kind, name));
+      if (missing === undefined)
+        this.#send(subscription, [resource], [], this.#progress.isUnderWay(kind, name));
       else this.#dependencyWait.hold(resource, missing);
     }
   }
@@ -331,7 +281,7 @@ export class AdsStream implements StoreWatcher {
     if (!this.#mayWrite) return false;
     if (subscription.kind === "scope") {
       const all = [...subscription.dirty].flatMap((name) => this.#options.store.get("scope", name) ?? []);
-      const incomplete = all.some((resource) => this.#missing(resource) !== undefined);
+      const incomplete = all.some((resource) => this.#progress.missing(resource) !== undefined);
       if (this.#dependencyWait.putsOff("first response", incomplete)) return false;
       for (const { name } of all) subscription.dirty.delete(name);
       // In parts: Envoy does not free the memory that it needed to read one large message.
@@ -345,7 +295,7 @@ export class AdsStream implements StoreWatcher {
   #pumpRemovals(kind: Kind): void {
     const subscription = this.#subscriptions.get(kind);
     if (subscription === undefined || subscription.dirty.size === 0) return;
-    if (this.#dependencyWait.putsOff(kind, kind !== "secret" && this.#stillReferred(kind))) return;
+    if (this.#dependencyWait.putsOff(kind, kind !== "secret" && this.#progress.isReferredTo(kind))) return;
     for (const name of subscription.dirty) {
       if (!this.#mayWrite) return;
       if (this.#options.store.get(kind, name) !== undefined) continue;
@@ -357,15 +307,6 @@ export class AdsStream implements StoreWatcher {
       this.#onDemand.delete(name);
       subscription.forget(name);
     }
-  }
-
-  /** A kind that comes later in the order, and so may refer to this one, still has changes. */
-  #stillReferred(kind: Kind): boolean {
-    const later = new Set(kinds.slice(kinds.indexOf(kind) + 1));
-    if (kind === "cluster") later.delete("endpoints");
-    for (const sent of this.#unanswered.values()) if (later.has(sent.kind)) return true;
-    if (this.#dependencyWait.isWaiting((each) => later.has(each))) return true;
-    return [...later].some((each) => (this.#subscriptions.get(each)?.dirty.size ?? 0) > 0);
   }
 
   #send(
@@ -398,30 +339,6 @@ export class AdsStream implements StoreWatcher {
   #refresh({ kind, name }: Reference): void {
     const subscription = this.#subscriptions.get(kind);
     if (subscription?.clientVersions.delete(name) === true) subscription.dirty.add(name);
-  }
-
-  /** The first resource that this one refers to and Envoy has not answered for. */
-  #missing(resource: Resource): Reference | undefined {
-    if (this.#dependencyWait.takeOverdue(resource)) return undefined;
-    return resource.needs.find(({ kind, name }) => {
-      if (name === ALL) return this.#isPending(kind);
-      const subscription = this.#subscriptions.get(kind);
-      return subscription?.settled.has(name) !== true && this.#options.store.get(kind, name) !== undefined;
-    });
-  }
-
-  /**
-   * Envoy has not yet answered for all resources of the kind. Removals do not count: they wait for
-   * other kinds themselves.
-   */
-  #isPending(kind: Kind): boolean {
-    const subscription = this.#subscriptions.get(kind);
-    if (subscription === undefined || subscription.needsFirstResponse) return true;
-    for (const name of subscription.dirty) if (this.#options.store.get(kind, name) !== undefined) return true;
-    for (const sent of this.#unanswered.values()) {
-      if (sent.kind === kind && sent.entries.some(({ version }) => version !== undefined)) return true;
-    }
-    return this.#dependencyWait.isWaiting((each) => each === kind);
   }
 
   #release(kind: Kind, name: string): void {

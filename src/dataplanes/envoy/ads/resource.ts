@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { digest } from "../../../digest/digest.ts";
 import { any, typeUrl } from "../messages/core.ts";
 import { resourceMessage } from "../messages/discovery.ts";
 import type { Message } from "../wire/protobuf.ts";
@@ -56,7 +56,7 @@ export function resource(
   content: Message,
   relations: Partial<Pick<Resource, "needs" | "refreshes">> = {},
 ): Resource {
-  const version = createHash("sha256").update(content).digest("base64url").slice(0, 16);
+  const version = digest(content, "base64url", 16);
   const encoded = unpooled(resourceMessage(name, version, any(types[kind], content)));
   return { kind, name, version, encoded, needs: [], ...relations };
 }

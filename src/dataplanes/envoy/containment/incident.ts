@@ -3,7 +3,7 @@
  * which must be tried before they are served.
  */
 
-import { createHash } from "node:crypto";
+import { digest } from "../../../digest/digest.ts";
 import type { ItemId } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
 import type { Offender, Suspect } from "./offender-search.ts";
@@ -27,10 +27,10 @@ export class Incident {
 
   /** The scope is about to be compiled from these rules. */
   take(rules: Iterable<Suspect>): void {
-    this.#rules = new Map(Array.from(rules, (each) => [digestOf(each), each]));
+    this.#rules = new Map(Array.from(rules, (each) => [suspectDigest(each), each]));
     for (const digest of this.#refused.keys()) if (!this.#rules.has(digest)) this.#refused.delete(digest);
     for (const digest of this.#proven) if (!this.#rules.has(digest)) this.#proven.delete(digest);
-    const rulesAlone = new Set(Array.from(this.#rules.values(), ruleDigestOf));
+    const rulesAlone = new Set(Array.from(this.#rules.values(), ruleDigest));
     for (const digest of this.#provenRules) if (!rulesAlone.has(digest)) this.#provenRules.delete(digest);
   }
 
@@ -69,30 +69,30 @@ export class Incident {
   /** Takes the result of a search among `suspects`. */
   learn(suspects: readonly Suspect[], offenders: readonly Offender[]): void {
     for (const { rule } of suspects) this.#distrusted.delete(rule.origin.namespace);
-    const found = new Map(offenders.map((each) => [digestOf(each.suspect), each]));
+    const found = new Map(offenders.map((each) => [suspectDigest(each.suspect), each]));
     for (const [digest, offender] of found) {
       this.#distrusted.add(offender.suspect.rule.origin.namespace);
       if (this.#rules.has(digest)) this.#refused.set(digest, offender);
     }
     for (const each of suspects) {
-      const digest = digestOf(each);
+      const digest = suspectDigest(each);
       if (found.has(digest)) continue;
       this.#proven.add(digest);
-      this.#provenRules.add(ruleDigestOf(each));
+      this.#provenRules.add(ruleDigest(each));
     }
     for (const { suspect } of this.#refused.values()) this.#distrusted.add(suspect.rule.origin.namespace);
   }
 
   /** Takes what is known of the same rules in other scopes. Returns whether anything changed. */
   adopt(offenders: readonly Offender[]): boolean {
-    const own = offenders.filter(({ suspect }) => this.#rules.has(digestOf(suspect)));
+    const own = offenders.filter(({ suspect }) => this.#rules.has(suspectDigest(suspect)));
     this.learn([], own);
     return own.length > 0;
   }
 
   #isUntried(digest: string, suspect: Suspect): boolean {
     if (!this.#distrusted.has(suspect.rule.origin.namespace) || this.#refused.has(digest)) return false;
-    return !this.#provenRules.has(ruleDigestOf(suspect));
+    return !this.#provenRules.has(ruleDigest(suspect));
   }
 
   #pick(wanted: (digest: string, suspect: Suspect) => boolean): readonly Suspect[] {
@@ -100,16 +100,12 @@ export class Incident {
   }
 }
 
-/** Two rules with one digest are the same to Envoy. */
-function digestOf({ host, rule, guards }: Suspect): string {
-  return sha256([host, JSON.stringify(rule), ...(guards === undefined ? [] : [JSON.stringify(guards)])]);
+/** Two rules with the same digest are the same for Envoy. */
+function suspectDigest({ host, rule, guards }: Pick<Suspect, "host" | "rule" | "guards">): string {
+  return digest([host, rule, guards].map((part) => JSON.stringify(part)).join("\n"), "base64url");
 }
 
 /** Whatever its guards check. */
-function ruleDigestOf({ host, rule }: Suspect): string {
-  return sha256([host, JSON.stringify(rule)]);
-}
-
-function sha256(parts: readonly string[]): string {
-  return createHash("sha256").update(parts.join("\n")).digest("base64url");
+function ruleDigest({ host, rule }: Suspect): string {
+  return suspectDigest({ host, rule });
 }

@@ -30,7 +30,7 @@
  * receives the items of its own Gateway and no others.
  */
 
-import { createHash } from "node:crypto";
+import { digest } from "../../../digest/digest.ts";
 import { PrivateKey } from "../../../plan/certificate.ts";
 import type { ItemReport } from "../../../plan/item-report.ts";
 import type { ItemId, PlanItem } from "../../../plan/plan.ts";
@@ -104,5 +104,5 @@ export function decodeItem(text: string): PlanItem {
 }
 
 export function digestOf(encoded: string): string {
-  return createHash("sha256").update(encoded).digest("base64url").slice(0, 22);
+  return digest(encoded, "base64url", 22);
 }

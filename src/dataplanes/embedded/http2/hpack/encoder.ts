@@ -4,13 +4,14 @@
  * sent does not change the table.
  */
 
-import { HEADER_TABLE_BYTES } from "../protocol.ts";
 import { type FieldEncoding, FieldEncodings, type NameEncoding } from "./field-encodings.ts";
 import { staticTable } from "./static-table.ts";
 
 /** Shared by all connections of the thread: encodings do not depend on the connection. */
 export const encodings: FieldEncodings = new FieldEncodings();
 
+/** The dynamic table of either side, before any setting (RFC 9113, 6.5.2). */
+export const HEADER_TABLE_BYTES = 4_096;
 /** A field larger than a quarter of the table does not enter it: it would displace too many. */
 const LARGEST_SHARE = 4;
 const COLON = 58;

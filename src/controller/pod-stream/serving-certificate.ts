@@ -2,8 +2,8 @@
  * The serving certificate of this replica for pods: its own, short-lived, and renewed while streams
  * stay open.
  */
-import { issueServing, type KeyPair, needsRenewal } from "../infra/authority.ts";
-import type { KubernetesObserver } from "../kubernetes/observer.ts";
+import { issueServing, type KeyPair, needsRenewal } from "../../infra/authority.ts";
+import type { KubernetesObserver } from "../../kubernetes/observer.ts";
 
 const CHECK_MS = 24 * 60 * 60 * 1000;
 

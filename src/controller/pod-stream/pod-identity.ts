@@ -4,12 +4,12 @@
  * the ServiceAccount was made for. The token must be bound to the pod that the peer claims to be,
  * so that it ends with that pod.
  */
-import type { Gateway } from "../api/gateway.ts";
-import { keyFor } from "../api/key.ts";
-import type { Resource } from "../api/resource.ts";
-import type { PodClaim } from "../dataplanes/remote/publisher/plan-server.ts";
-import { infrastructureName } from "../infra/objects/names.ts";
-import type { KubernetesClient } from "../kubernetes/client.ts";
+import type { Gateway } from "../../api/gateway.ts";
+import { keyFor } from "../../api/key.ts";
+import type { Resource } from "../../api/resource.ts";
+import type { PodClaim } from "../../dataplanes/remote/publisher/plan-server.ts";
+import { infrastructureName } from "../../infra/objects/names.ts";
+import type { KubernetesClient } from "../../kubernetes/client.ts";
 
 interface TokenReview {
   readonly status?: {
