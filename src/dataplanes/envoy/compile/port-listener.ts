@@ -30,11 +30,11 @@ import type { Message } from "../wire/protobuf.ts";
 import { type Admission, cidrsOf } from "./address-ranges.ts";
 import { servableEndpoints } from "./backend-cluster.ts";
 import { trustOf } from "./client-address.ts";
+import { admissionOfChecks, guardsOf, shapeOf } from "./guard-addresses.ts";
 import { commonHttp, type HttpOptions, portHttpManager } from "./http-listener.ts";
 import { terminating } from "./listener-tls.ts";
 import type { Model } from "./model.ts";
 import { certificateName, clusterName, SENTINEL_LISTENER, WITHOUT_NAME } from "./names.ts";
-import { admissionOfChecks, guardsOf, shapeOf } from "./routes/guards.ts";
 
 const DEFAULT_ALPN = ["h2", "http/1.1"];
 const STREAM_IDLE_MS = 3_600_000;

@@ -10,11 +10,10 @@
  * list and a limit would not let pass is 403, and takes no token.
  */
 
-import type { AddressCheck, GuardItem, RateLimitCheck } from "../../../../plan/guard.ts";
+import type { GuardItem, RateLimitCheck } from "../../../../plan/guard.ts";
 import type { ItemId } from "../../../../plan/plan.ts";
 import type { Rule } from "../../../../plan/rule.ts";
 import {
-  type AdmissionShape,
   admissionOff,
   type LimitShape,
   limitsMetadata,
@@ -25,7 +24,8 @@ import {
 } from "../../messages/guards.ts";
 import { headerMatch } from "../../messages/route.ts";
 import type { Message } from "../../wire/protobuf.ts";
-import { type Admission, admissionOf, cidrsOf, readRanges } from "../address-ranges.ts";
+import type { Admission } from "../address-ranges.ts";
+import { admissionOfChecks, guardsOf, shapeOf } from "../guard-addresses.ts";
 import { ADDRESS_FILTER, LIMIT_FILTER } from "../names.ts";
 import { isToken } from "./servable.ts";
 
@@ -164,33 +164,6 @@ function routesOf({ action }: Rule): number {
 
 function secondsOf({ periodMs }: RateLimitCheck): number {
   return Math.min(Math.max(1, Math.ceil(periodMs / 1_000)), LONGEST_FILL_MS / 1_000);
-}
-
-/** Undefined: one of them is not in the plan. */
-export function guardsOf(
-  ids: readonly ItemId[],
-  guard: (id: ItemId) => GuardItem | undefined,
-): readonly GuardItem[] | undefined {
-  const guards = [...new Set(ids)].map(guard);
-  return guards.every((item) => item !== undefined) ? guards : undefined;
-}
-
-/** Who passes the lists of addresses among the guards; undefined: one cannot be read. */
-export function admissionOfChecks(guards: readonly GuardItem[]): Admission | "everybody" | undefined {
-  const lists = guards.flatMap(({ check }) => (check.type === "addresses" ? [rangesOf(check)] : []));
-  if (lists.length === 0) return "everybody";
-  return lists.every((list) => list !== undefined) ? admissionOf(lists) : undefined;
-}
-
-function rangesOf(check: AddressCheck): Admission | undefined {
-  const deny = readRanges(check.deny ?? []);
-  if (check.allow === undefined || deny === undefined) return deny && { deny };
-  const allow = readRanges(check.allow);
-  return allow && { allow, deny };
-}
-
-export function shapeOf({ allow, deny }: Admission): AdmissionShape {
-  return { allow: cidrsOf(allow ?? []), deny: cidrsOf(deny), others: allow === undefined };
 }
 
 function isApplicable({ requests, periodMs, burst, key }: RateLimitCheck): boolean {
