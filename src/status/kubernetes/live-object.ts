@@ -101,6 +101,8 @@ const ENTRIES: Readonly<Partial<Record<Kind, string>>> = {
   TCPRoute: "parents",
   UDPRoute: "parents",
   BackendTLSPolicy: "ancestors",
+  TrafficPolicy: "ancestors",
+  ClientPolicy: "ancestors",
 };
 
 export function entriesField(kind: Kind): string | undefined {
