@@ -33,7 +33,7 @@ test("docs/reference/admin-api.md is up to date", async () => {
   const admin: AdminState = {
     version: "0",
     table: new RoutingTable(),
-    state: () => ({ gateways: [], orphans: [], strayRoutes: [], foreign: [] }),
+    state: () => ({ gateways: [], orphans: [], strayRoutes: [], strayPolicies: [], foreign: [] }),
     isReady: () => true,
     onChanges: () => () => undefined,
   };
