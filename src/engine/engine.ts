@@ -56,7 +56,7 @@ export interface EngineDelta {
   readonly verdicts: ReadonlyMap<Key, ObjectVerdict | undefined>;
 }
 
-/** Facts that come back from the right-hand side. */
+/** What data planes and the infrastructure report back. */
 export interface Facts {
   readonly reports?: readonly ItemReport[];
   /** Items that no data plane serves any more: their reports are forgotten. */

@@ -1,9 +1,14 @@
 /**
- * One collection of an API server, kept up to date. list in pages, the newest state; a page token
- * that has expired starts a list without pages watch from the list's version on, with bookmarks, so
- * that an interrupted watch goes on where it was 410 the server has forgotten that version: list
- * again, whether it says so at once or in mid-watch 404 the collection does not exist (any more):
- * the caller decides what that means Everything else is tried again after a growing, jittered wait.
+ * One collection of an API server, kept up to date:
+ *
+ * - List: in pages, the newest state. A page token that has expired starts a list without pages.
+ * - Watch: from the list's version on, with bookmarks, so that an interrupted watch resumes where
+ *   it was.
+ * - 410: the server has forgotten that version. List again, whether it says so at once or in
+ *   mid-watch.
+ * - 404: the collection does not exist (any more). The caller decides what that means.
+ *
+ * Everything else is tried again after a growing, jittered wait.
  */
 import { ApiError, hasStatus } from "./api-error.ts";
 import type { ApiList, ApiObject } from "./api-object.ts";

@@ -1,5 +1,6 @@
 /**
- * Which listener and which rule serve a connection or a request (seed 002):
+ * Which listener and which rule serve a connection or a request (Gateway.spec.listeners, Listeners
+ * that are distinct only by Hostname; Gateway.spec.listeners.hostname):
  *
  * - the most specific listener of the port takes the name, and only its routes count (isolation);
  * - cleartext HTTP: no listener for the authority is 404;
@@ -25,7 +26,7 @@ export interface Match {
   readonly rule: Rule;
 }
 
-export type Admission = { readonly listener: ListenerItem } | { readonly status: 404 | 421 };
+export type ListenerAdmission = { readonly listener: ListenerItem } | { readonly status: 404 | 421 };
 
 /** Listeners that point to one port. */
 interface PortListeners {
@@ -96,16 +97,16 @@ export class RoutingTable {
     return this.#ofPort(port)?.byName.find(name === undefined ? undefined : normalizeName(name));
   }
 
-  admitHttp(port: ItemId, authority: string): Admission {
+  admitHttp(port: ItemId, authority: string): ListenerAdmission {
     const listener = this.#ofPort(port)?.byName.find(hostnameOf(authority));
     return listener === undefined ? NOT_FOUND : { listener };
   }
 
   /**
-   * A connection whose listener has gone since the handshake is 421: on a new one the client meets
-   * what serves now.
+   * A connection whose listener has gone since the handshake gets 421: on a new connection the
+   * client reaches the listener that serves now.
    */
-  admitHttps(connection: ItemId, authority: string): Admission {
+  admitHttps(connection: ItemId, authority: string): ListenerAdmission {
     const current = this.get("listener", connection);
     if (current === undefined) return MISDIRECTED;
     const best = this.#ofPort(current.port)?.https.find(hostnameOf(authority));
@@ -113,7 +114,7 @@ export class RoutingTable {
     return best.id === connection ? { listener: best } : MISDIRECTED;
   }
 
-  /** Of a listener that was just found. */
+  /** `listener` is one that this table has just returned. */
   match(listener: ListenerItem, authority: string, request: RequestView): Match | undefined {
     const hosts = this.#hosts.get(listener.id);
     let host = hosts?.find(hostnameOf(authority));
@@ -188,5 +189,5 @@ export class RoutingTable {
   }
 }
 
-const NOT_FOUND: Admission = { status: 404 };
-const MISDIRECTED: Admission = { status: 421 };
+const NOT_FOUND: ListenerAdmission = { status: 404 };
+const MISDIRECTED: ListenerAdmission = { status: 421 };

@@ -4,8 +4,8 @@ import type { RequestFacts } from "./request.ts";
 import { endsElement, matchesPath, matchesRequest, matchesRest, prefixElements } from "./request-match.ts";
 
 /**
- * Up to here a scan is as fast as any index, and costs no memory. Behind it each rule is another
- * miss of the processor's cache.
+ * Up to this many rules, a scan is as fast as an index and costs no memory. Beyond it, each rule is
+ * another cache miss.
  */
 const SCAN_LIMIT = 4;
 

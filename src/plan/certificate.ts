@@ -12,7 +12,7 @@ export interface CertificateItem {
 }
 
 /**
- * Key material that shows itself to nobody by accident: printing, logging or serialising it gives a
+ * Key material that cannot leak by accident: printing, logging or serialising it gives a
  * placeholder.
  */
 export class PrivateKey {

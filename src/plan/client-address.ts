@@ -13,9 +13,9 @@ export interface ClientAddressPlan {
 }
 
 /**
- * `hops`: so many proxies stand in front, counted from this one outwards; the client is the entry of
- * X-Forwarded-For that the outermost of them has written. `networks`: going from this one outwards,
- * addresses within these ranges are proxies; the first other address is the client. The peer itself
- * is the first address to look at.
+ * - `hops`: so many proxies stand in front, counted from this one outwards. The client is the entry
+ *   of X-Forwarded-For that the outermost of them has written.
+ * - `networks`: from this one outwards, addresses within these ranges are proxies. The first other
+ *   address is the client. The peer itself is the first address to look at.
  */
 export type ForwardedForTrust = { readonly hops: number } | { readonly networks: readonly string[] };

@@ -41,7 +41,7 @@ export interface RateLimitCheck {
   readonly requests: number;
   readonly periodMs: number;
   readonly burst: number;
-  /** What has a bucket of its own; a header that is absent or repeated counts as one empty value. */
+  /** What has its own bucket. A header that is absent or repeated counts as one empty value. */
   readonly key: RateLimitKey;
 }
 

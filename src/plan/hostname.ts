@@ -1,6 +1,6 @@
 /**
- * Hostname patterns of listeners and hosts (seed 002, "Listeners that are distinct only by
- * Hostname"):
+ * Hostname patterns of listeners and hosts (Gateway.spec.listeners, Listeners that are distinct
+ * only by Hostname):
  *
  * - `foo.example.com` matches that name alone;
  * - `*.example.com` matches any number of labels, at least one, to the left of `.example.com`, so

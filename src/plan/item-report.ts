@@ -6,8 +6,8 @@ export const REPORTED_TYPES: ReadonlySet<PlanItem["type"]> = new Set(["port", "l
 export interface ItemReport {
   readonly id: ItemId;
   /**
-   * `pending` takes back what was said: the item has changed, and nobody has confirmed that yet.
-   * Only said where several data planes are seen as one.
+   * `pending` takes back an earlier report: the item has changed, and no data plane has confirmed
+   * that yet. Used only where several data planes are reported as one.
    */
   readonly state: "programmed" | "rejected" | "pending";
   /** A short CamelCase word, for example `PortUnavailable`; only of rejected items. */

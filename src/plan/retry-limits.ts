@@ -29,7 +29,7 @@ export const RETRY_BUDGET_PERCENT = 20;
 /** ... and how many there may always be: a backend with one request at a time has retries, too. */
 export const MIN_CONCURRENT_RETRIES = 3;
 
-/** What of a route's wishes is granted. */
+/** A route's retry policy, within the limits above. */
 export function boundedRetry(wanted: RetryPolicy): RetryPolicy {
   const { attempts, backoffMs } = wanted;
   return {

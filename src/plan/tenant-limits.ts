@@ -26,7 +26,7 @@ export const DEFAULT_TENANT_LIMITS: TenantLimits = {
   backendConnections: 1_024,
 };
 
-/** What is not said is as by default; undefined: nothing is said. */
+/** Limits that are not set have their default. */
 export function tenantLimits(said: Partial<TenantLimits> | undefined): TenantLimits {
   return {
     connections: said?.connections ?? DEFAULT_TENANT_LIMITS.connections,
@@ -35,7 +35,7 @@ export function tenantLimits(said: Partial<TenantLimits> | undefined): TenantLim
   };
 }
 
-/** Whether both come to the same, said or not. */
+/** Whether both have the same effect, defaults included. */
 export function sameLimits(one: TenantLimits | undefined, other: TenantLimits | undefined): boolean {
   const a = tenantLimits(one);
   const b = tenantLimits(other);

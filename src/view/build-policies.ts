@@ -2,6 +2,7 @@
 import type { Key } from "../api/key.ts";
 import type { ParentReference } from "../api/references.ts";
 import type { Resource } from "../api/resource.ts";
+import type { Route } from "../api/routes.ts";
 import type { Engine } from "../engine/engine.ts";
 import { targetParts } from "../engine/foundation/policy-targets.ts";
 import type { Verdict } from "../engine/foundation/verdict.ts";
@@ -29,19 +30,21 @@ export function policiesOfOwner(
 /** Of a route and its rules, as they stand at one of its parents. */
 export function policiesOfRoute(
   engine: Engine,
-  route: Key,
+  route: { readonly key: Key; readonly resource: Route },
   parent: ParentReference | undefined,
 ): readonly PolicyView[] {
-  const { namespace } = refOf(route);
-  const at = parent && referenceText({ namespace, ...parent });
-  return engine.policiesOf(route).map((attached) => {
-    const entries = ancestorsOf(engine, attached).filter(
-      ({ ancestorRef }) => referenceText(ancestorRef) === at,
-    );
-    // A policy may have the route and rules of it as targets: entries come in their order.
-    const same = attached.policy.targets.filter((target) => targetParts(target).object === route);
-    const entry = entries[same.indexOf(attached.target)];
-    return viewOf(attached, entry?.conditions ?? []);
+  const { names } = sectionsOf(route.resource);
+  const at = parent && referenceText({ namespace: refOf(route.key).namespace, ...parent });
+  return engine.policiesOf(route.key).flatMap((attached): PolicyView[] => {
+    const { section } = targetParts(attached.target);
+    if (section !== undefined && !names.includes(section)) return [];
+    const entry = ancestorsOf(engine, attached).find(({ ancestorRef }) => referenceText(ancestorRef) === at);
+    const conditions = entry?.conditions ?? [];
+    // A status has one entry for the route and all of its rules: it may be that of another target.
+    const isOfTarget = attached.counts
+      ? !conditions.some(({ reason }) => reason === "Conflicted" || reason === "TargetNotFound")
+      : conditions.some(({ reason }) => reason === "Conflicted");
+    return [viewOf(attached, isOfTarget ? conditions : [])];
   });
 }
 

@@ -31,7 +31,7 @@ export function indexRoutes({
           ...problemsAt(routeVerdict(engine, key), parent),
           ...(isLive === true ? heldAt(route, parents[parent]?.ref) : []),
         ],
-        policies: policiesOfRoute(engine, key, parents[parent]?.ref),
+        policies: policiesOfRoute(engine, { key, resource: route }, parents[parent]?.ref),
         backends: backendsOf(route, gateway, endpoints),
       };
       const present = found.get(listener);

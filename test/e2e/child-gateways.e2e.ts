@@ -1,7 +1,7 @@
 /**
- * Child Gateways (seed 001, the provisional GEP-1713): by annotations, which the released CRD
- * takes, and by the fields `attachTo` and `allowedChildren`, which need a CRD that has them: the
- * released one with both fields laid over it. Every test names the clause that it is about.
+ * Child Gateways (GEP-1713 (provisional)): by annotations, which the released CRD takes, and by the
+ * fields `attachTo` and `allowedChildren`, which need a CRD that has them: the released one with
+ * both fields laid over it. Every test names the section of that GEP that it is about.
  */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

@@ -1,8 +1,8 @@
 /**
- * Every condition of seeds 000 and 004 as the API server holds it, written by the controller that
- * users install; seed 003's are in xlistenerset.e2e.ts. A title names the clause that it is about.
- * `settled` of the cluster checks on the way that every condition speaks of the object's newest
- * generation.
+ * Every condition of GEP-1713 and of cloudflare-tunnel-gateway-controller's page "ListenerSet", as
+ * the API server holds it, written by the controller that users install. Those of GEP-1713
+ * (experimental) are in xlistenerset.e2e.ts. A title names the clause that it is about. `settled`
+ * of the cluster checks on the way that every condition has the object's newest generation.
  */
 import { afterAll, afterEach, beforeAll } from "vitest";
 import { conflicts } from "./conditions/conflicts.ts";

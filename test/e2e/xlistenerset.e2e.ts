@@ -1,7 +1,7 @@
 /**
- * The experimental XListenerSet (seed 003) in a cluster whose CRD for it comes after the controller
- * has started, and goes again. The CRD is that of v1.4, the last release that has it. Tests stand
- * on one another's world, in their order.
+ * The experimental XListenerSet (GEP-1713 (experimental), whose sections the titles name) in a
+ * cluster whose CRD for it comes after the controller has started, and goes again. The CRD is that
+ * of v1.4, the last release that has it. Tests stand on one another's world, in their order.
  */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

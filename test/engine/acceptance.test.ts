@@ -61,7 +61,7 @@ function accepted(engine: Engine, key: Key): string {
 }
 
 describe("acceptance of a Gateway by the listeners of others", () => {
-  it("costs nothing per set that has no valid listener, while it does not flip", () => {
+  it("costs the same among few and among many sets without a valid listener, while it does not flip", () => {
     const costs = [2, 200].map((sets) => {
       const { engine, cost } = crowd(sets, [gateway(false), set("good-0", true)]);
       const spent = [

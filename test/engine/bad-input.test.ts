@@ -1,6 +1,6 @@
 /**
- * Input that is wrong or hostile: each mistake is told where it was made, and nobody else notices
- * (issue 3, "Bad input").
+ * Input that is wrong or hostile: each mistake is reported to the object that made it, and no other
+ * object is affected.
  */
 import { describe, expect, it } from "vitest";
 import { admit } from "../../src/api/admission/admit.ts";
@@ -78,7 +78,7 @@ describe("a certificate that cannot be used", () => {
       certificateFile("b.example.com.key"),
       "does not belong to tls.crt",
     ],
-  ])("is told at its listener alone: %s", (_what, certificate, key, message) => {
+  ])("is reported at its listener alone: %s", (_what, certificate, key, message) => {
     const engine = load([
       gateway([https("bad", "bad"), https("good", "good")]),
       secret("bad", certificate, key),
@@ -176,7 +176,7 @@ describe("very many listeners", () => {
     expect(costs[1]).toBe(costs[0]);
   });
 
-  it("beyond a limit are told so one by one, in order of precedence", () => {
+  it("beyond a limit are refused one by one, in order of precedence", () => {
     const engine = load(crowd(100), { maxListenersPerGateway: 1 + LISTENERS });
     const reasons = [...engine.verdicts()].map(([key, verdict]) => {
       const [first] = (verdict as OwnerVerdict).listeners;
@@ -192,7 +192,7 @@ describe("very many listeners", () => {
   });
 });
 
-it("names of the greatest length give messages that an API server takes", () => {
+it("names of the greatest length give messages that an API server accepts", () => {
   const label = "n".repeat(63);
   const long = [label, label, label, "n".repeat(61)].join(".");
   expect(long).toHaveLength(253);
@@ -264,7 +264,7 @@ describe("a listener on a port that data planes keep for themselves", () => {
     expect(ports.sort()).toEqual([19899, 20000]);
   });
 
-  it("is not assigned one either", () => {
+  it("is not assigned such a port either", () => {
     const set = {
       apiVersion: "gateway.networking.x-k8s.io/v1alpha1",
       kind: "XListenerSet",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { HttpRoute, HttpRouteRule, RouteFilter, SessionPersistence } from "../../src/api/routes.ts";
-import type { BackendTarget } from "../../src/engine/references/backends.ts";
+import type { BackendTarget } from "../../src/engine/foundation/item-ids.ts";
 import { compileRules } from "../../src/engine/rules/compile.ts";
 import { Unservable } from "../../src/engine/rules/compiled.ts";
 import { compileFilters } from "../../src/engine/rules/filters.ts";
@@ -35,7 +35,7 @@ describe("text that goes on the wire as it is written", () => {
     },
   );
 
-  test.each(["a\tb", "two words", "100%", "%REQ(cookie)%"])("a header with %j is not", (value) => {
+  test.each(["a\tb", "two words", "100%", "%REQ(cookie)%"])("a header with %j is accepted", (value) => {
     const edit = { set: [{ name: "X-Odd", value }], add: [], remove: [] };
     expect(compiled({ type: "RequestHeaderModifier", requestHeaderModifier: edit })).toEqual({
       requestHeaders: [{ op: "set", name: "x-odd", value }],
@@ -51,13 +51,13 @@ describe("text that goes on the wire as it is written", () => {
     expect(checkedPersistence(session as SessionPersistence)?.failure.message).toContain(what);
   });
 
-  test("a cookie with a path of signs is not", () => {
+  test("a cookie with punctuation in its path is accepted", () => {
     const cookie = { name: "mergeway-session", path: "/a=b,c" };
     expect(checkedPersistence({ cookie } as SessionPersistence)).toBeUndefined();
   });
 });
 
-test("a time limit of zero is off, which is more than none", () => {
+test("a time limit of zero turns the limit off, unlike an absent one", () => {
   const features = new Set(["HTTPRouteRequestTimeout", "HTTPRouteBackendTimeout"]);
   const compiled = (timeouts: HttpRouteRule["timeouts"]): unknown => {
     const route = {
@@ -95,7 +95,7 @@ test.each([
   ],
   [{ attempts: 0 }, { attempts: 0, codes: [] }],
   [{}, { attempts: 1, codes: [] }],
-])("retries of %j are granted as %j, whatever the data plane", (retry, granted) => {
+])("retries of %j are bounded to %j, whatever the data plane", (retry, granted) => {
   const route = {
     kind: "HTTPRoute",
     metadata: { name: "eager", namespace: "team" },
@@ -137,7 +137,7 @@ describe("values that Envoy would refuse, and all rules of their hostname with t
   });
 
   test.each(["\\p{L}", "\\pN", "[\\P{Greek}]", "\\x{ff}\\377", "\\Q\\p{Emoji}\\E", "\\\\p{1}"])(
-    "the regular expression %j is not",
+    "the regular expression %j is accepted",
     (value) => expect(compiled(path("RegularExpression", value))).toEqual([]),
   );
 
@@ -185,7 +185,7 @@ describe("values that Envoy would refuse, and all rules of their hostname with t
   });
 });
 
-test("a time limit of years is the longest that a timer can be set to, and not over at once", () => {
+test("a time limit of years becomes the longest that a timer can be set to", () => {
   const features = new Set(["HTTPRouteRequestTimeout", "HTTPRouteBackendTimeout"]);
   const timeouts = { request: "99999h99999h", backendRequest: "99999h" };
   const route = {

@@ -34,7 +34,7 @@ function holds(check: (steps: Steps) => void): void {
 
 describe("the engine", () => {
   it(
-    "gives step by step what it gives afresh, in whatever order the resources arrive",
+    "computes step by step what it computes from scratch, in whatever order the resources arrive",
     () => {
       holds((steps) => {
         // Half of the histories with a limit, and a data plane that answers.
@@ -88,7 +88,7 @@ describe("the engine", () => {
   );
 
   it(
-    "accepts a Gateway while any of its merged listeners is valid, and whatever is attached says the same",
+    "accepts a Gateway while any of its merged listeners is valid, and attached objects never contradict it",
     () => {
       const seen = { byOthers: 0, ParentNotAccepted: 0, ListenersNotValid: 0, accepted: 0 };
       holds((steps) => {
@@ -168,7 +168,7 @@ describe("the engine", () => {
   );
 
   it(
-    "never gives the id of one Gateway's item to another's: whoever serves the one is told to stop",
+    "never gives the id of one Gateway's item to another Gateway's, and removes the item from the first",
     () => {
       let moves = 0;
       holds((steps) => {
@@ -195,7 +195,7 @@ describe("the engine", () => {
   );
 
   it(
-    "names in a message nothing that its reader has not written",
+    "writes only names into a message that its reader has written",
     () => {
       let messages = 0;
       holds((steps) => {
@@ -234,7 +234,7 @@ describe("the engine", () => {
 
 /** All names of the random universe look like this. */
 function tokens(text: string): readonly string[] {
-  return text.match(/\b(?:ns|gw|ls|sect|host|rt|rg|tls|svc|es|sec|cm|pair)-[a-z]+/g) ?? [];
+  return text.match(/\b(?:ns|gw|ls|sect|host|rt|rule|rg|tls|pol|svc|es|sec|cm|pair)-[a-z]+/g) ?? [];
 }
 
 /** An order that has nothing to do with names or time. */

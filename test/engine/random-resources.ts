@@ -7,6 +7,7 @@ import * as fc from "fast-check";
 import type { Listener } from "../../src/api/gateway.ts";
 import { type Key, keyOf } from "../../src/api/key.ts";
 import { EXPERIMENTAL_GROUP, GATEWAY_GROUP, GROUP_OF_KIND, type Resource } from "../../src/api/resource.ts";
+import { clientPolicySpec, trafficPolicySpec } from "./random-policies.ts";
 
 export interface Change {
   readonly key: Key;
@@ -225,7 +226,10 @@ const route = fc
       maxLength: 2,
     }),
     rules: fc.array(
-      fc.record({ path: fc.constantFrom(...PATHS), backendRefs: fc.array(backendRef, { maxLength: 2 }) }),
+      fc.record({
+        path: fc.constantFrom(...PATHS),
+        backendRefs: fc.array(backendRef, { maxLength: 2 }),
+      }),
       { minLength: 1, maxLength: 2 },
     ),
   })
@@ -236,8 +240,10 @@ const route = fc
       spec: compact({
         parentRefs,
         hostnames: named && hostnames.length > 0 ? hostnames : undefined,
-        rules: rules.map(({ path, backendRefs }) =>
-          kind === "HTTPRoute" ? { matches: [{ path }], backendRefs } : { backendRefs },
+        rules: rules.map(({ path, backendRefs }, place) =>
+          kind === "HTTPRoute"
+            ? { ...(place === 0 ? { name: "rule-first" } : {}), matches: [{ path }], backendRefs }
+            : { backendRefs },
         ),
       }),
     });
@@ -280,6 +286,23 @@ const policy = fc
       },
     }),
   );
+
+export function attachedPolicy(
+  kind: "TrafficPolicy" | "ClientPolicy",
+  specIn: (namespace: string) => fc.Arbitrary<object>,
+): fc.Arbitrary<Resource> {
+  return fc.constantFrom(...NAMESPACES).chain((home) =>
+    fc
+      .record({
+        name: fc.constantFrom("pol-one", "pol-two", "pol-three"),
+        creationTimestamp: fc.constantFrom(...TIMES),
+        spec: specIn(home),
+      })
+      .map(({ name, creationTimestamp, spec }) =>
+        object(kind, { metadata: metadata(home, name, { creationTimestamp }), spec }),
+      ),
+  );
+}
 
 const namespace = fc
   .record({ name: fc.constantFrom(...NAMESPACES), team: fc.constantFrom("red", "blue") })
@@ -336,6 +359,8 @@ const resource: fc.Arbitrary<Resource> = fc.oneof(
   { weight: 18, arbitrary: route },
   { weight: 3, arbitrary: grant },
   { weight: 2, arbitrary: policy },
+  { weight: 8, arbitrary: attachedPolicy("TrafficPolicy", trafficPolicySpec) },
+  { weight: 2, arbitrary: attachedPolicy("ClientPolicy", clientPolicySpec) },
   { weight: 2, arbitrary: namespace },
   { weight: 3, arbitrary: service },
   { weight: 2, arbitrary: slice },
@@ -344,7 +369,7 @@ const resource: fc.Arbitrary<Resource> = fc.oneof(
   { weight: 1, arbitrary: gatewayClass },
 );
 
-const change: fc.Arbitrary<Change> = fc
+export const change: fc.Arbitrary<Change> = fc
   .record({ resource, deleted: fc.constantFrom(...Array<boolean>(5).fill(false), true) })
   .map(({ resource: one, deleted }) => ({ key: keyOf(one), resource: deleted ? undefined : one }));
 

@@ -59,7 +59,7 @@ describe("an endpoint that no data plane may be sent to", () => {
     "fe80::1",
     "::ffff:127.0.0.1",
     "64:ff9b::7f00:1",
-  ])("at %s: its Service is refused, and the route says why", (address) => {
+  ])("at %s makes its Service refused, and the route says why", (address) => {
     const engine = engineWith();
     const before = endpointsOf(engine);
     expect(before.length).toBeGreaterThan(0);
@@ -75,14 +75,14 @@ describe("an endpoint that no data plane may be sent to", () => {
     expect(endpointsOf(engine)).toEqual(before);
   });
 
-  test("any other one costs no route anything", () => {
+  test("any other endpoint that comes recomputes no route", () => {
     const engine = engineWith();
     const { plan, verdicts } = engine.apply([added("10.9.9.9")]);
     expect(plan.upserts.map(({ type }) => type)).toEqual(["backend"]);
     expect([...verdicts.keys()]).toEqual([]);
   });
 
-  test("is left out where its port is known only from a headless Service", () => {
+  test("is left out when its port is known only from a headless Service", () => {
     const key = keyOf(slice)
       .replace(/[^/]+$/, service)
       .replace("EndpointSlice", "Service");

@@ -16,7 +16,7 @@ const CALM = {
 
 function engine(): Engine {
   const made = new Engine({ ...TEST_SETTINGS, assumeProgrammed: true });
-  const { resources } = readCase(new URL("cases/001-child-merges.yaml", import.meta.url).pathname);
+  const { resources } = readCase(new URL("cases/child-gateway-merges.yaml", import.meta.url).pathname);
   made.apply(resources.map((resource) => ({ key: keyOf(resource), resource })));
   return made;
 }
@@ -33,7 +33,7 @@ function learn(made: Engine, fact: ReplicaFact | undefined): readonly string[] {
 }
 
 describe("replicas that lag", () => {
-  it("are told of by a Gateway that stays programmed while one serves everything", () => {
+  it("are named by a Gateway that stays programmed while one replica serves everything", () => {
     const made = engine();
     expect(programmed(made, GATEWAY)).toEqual(CALM);
     learn(made, { replicas: 2, lagging: ["pod-b"] });
@@ -45,7 +45,7 @@ describe("replicas that lag", () => {
     expect(programmed(made, GATEWAY)).toEqual(CALM);
   });
 
-  it("take the condition with them when they are all", () => {
+  it("turn Programmed to False when all of them lag", () => {
     const made = engine();
     learn(made, { replicas: 2, lagging: ["pod-a", "pod-b"] });
     expect(programmed(made, GATEWAY)).toEqual({
@@ -56,13 +56,13 @@ describe("replicas that lag", () => {
     });
   });
 
-  it("are nobody's business but the Gateway's", () => {
+  it("change no status but the Gateway's", () => {
     const made = engine();
     expect(learn(made, { replicas: 1, lagging: ["pod-a"] })).toEqual([GATEWAY]);
     expect(programmed(made, CHILD)).toEqual(CALM);
   });
 
-  it("do not make a message grow without bound", () => {
+  it("make a message of bounded length", () => {
     const made = engine();
     const lagging = Array.from({ length: 50 }, (_, index) => `pod-${index}`);
     learn(made, { replicas: 100, lagging });
@@ -71,7 +71,7 @@ describe("replicas that lag", () => {
     });
   });
 
-  it("change nothing where there is another reason", () => {
+  it("change nothing when Programmed has another reason", () => {
     const made = engine();
     const problem = { reason: "NoResources", message: "no pod of the data plane is ready yet" };
     made.learn({ infrastructure: new Map([[GATEWAY, { addresses: [], problem }]]) });

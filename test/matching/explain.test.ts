@@ -170,15 +170,18 @@ describe("outcome", () => {
     ["udp://dns:53", {}, "refuse udp udp"],
     ["http://foo.example.com/a", { port: "80" }, "forward foo exact"],
     ["http://foo.example.com/a", { gateway: "infra/other" }, "refuse"],
-  ] satisfies [string, Partial<ExplainedRequest>, string][])("%s %j: %s", (url, more, expected) => {
-    expect(summary(ask(url, more))).toBe(expected);
-  });
+  ] satisfies [string, Partial<ExplainedRequest>, string][])(
+    "%s with %j has the outcome %s",
+    (url, more, expected) => {
+      expect(summary(ask(url, more))).toBe(expected);
+    },
+  );
 
   test("a redirect names its location", () => {
     expect(ask("http://foo.example.com/old/x?y").location).toBe("https://foo.example.com/new/x?y");
   });
 
-  test("shares follow the weights, an invalid reference keeps its own", () => {
+  test("shares follow the weights, and an invalid reference keeps its share", () => {
     expect(ask("http://foo.example.com/split").backends).toEqual([
       {
         namespace: "team",
@@ -193,7 +196,7 @@ describe("outcome", () => {
     ]);
   });
 
-  test("the steps tell the way in order", () => {
+  test("the steps are listed in order", () => {
     const order = (explanation: Explanation) => explanation.steps.map((step) => step.at);
     expect(order(ask("https://foo.example.com/"))).toEqual([
       "port",
@@ -266,7 +269,7 @@ describe("why the others lost", () => {
       "does not match a client that names no host",
     ],
   ] satisfies [string, Partial<ExplainedRequest>, string, string, string][])(
-    "listeners at %s %j: %s lost by %s",
+    "at %s with %j, the listener %s lost by %s",
     (url, more, loser, code, reason) => {
       const lost = ask(url, more).eliminated.find(
         (each) => each.listener.name === loser && each.route === undefined,
@@ -276,7 +279,7 @@ describe("why the others lost", () => {
     },
   );
 
-  test("a wider host of the same listener", () => {
+  test("a wider host of the same listener lost because a narrower one comes first", () => {
     const local = tableOf(
       port("p"),
       listener("l", "p", ""),
@@ -299,7 +302,7 @@ describe("why the others lost", () => {
     ]);
   });
 
-  test("a Gateway that was not meant", () => {
+  test("a listener of a Gateway that was not asked for lost because of its port", () => {
     const local = tableOf(
       port("p", "http", { gateway: "a/gw" }),
       listener("l", "p", "a.com"),
@@ -322,7 +325,7 @@ describe("why the others lost", () => {
     expect(explainRequest(local, { ...asked, gateway: "a/gw" })).toMatchObject({ status: 404 });
   });
 
-  test("more candidates than a call takes arguments", () => {
+  test("a port may have more candidates than a call takes arguments", () => {
     const many = Array.from({ length: 150_000 }, (_, at) => listener(`l${at}`, "p", `h${at}.com`));
     const asked = {
       port: "p",
@@ -429,7 +432,7 @@ test("property: explain, the routing table and a plain reading of the rules agre
   );
 });
 
-test("a rule that matches the Host header meets the authority", () => {
+test("a rule that matches the Host header is compared with the authority", () => {
   const asked = { port: 80, scheme: "http", method: "GET", path: "/", query: "", headers: [] } as const;
   const hosts = tableOf(
     port("80"),
@@ -443,7 +446,7 @@ test("a rule that matches the Host header meets the authority", () => {
   expect(explainRequest(hosts, { ...asked, authority: "bar.example.com" }).status).toBe(404);
 });
 
-test("hostile requests are explained, not feared", () => {
+test("hostile requests are explained without an error", () => {
   for (const authority of ["", ":", "[", "a.".repeat(10_000), "\u0000", "__proto__"]) {
     for (const path of ["", "*", "/".repeat(10_000), "%", "/\ud800"]) {
       const asked = {

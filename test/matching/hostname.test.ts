@@ -53,11 +53,11 @@ describe("patterns", () => {
     ["example.com", "www.example.com", false],
     ["", "example.com", true],
     ["", "", true],
-  ])("seed 002: %j matches %j: %s", (pattern, name, expected) => {
+  ])("the pattern %j matches the name %j: %s", (pattern, name, expected) => {
     expect(matchesName(pattern, name)).toBe(expected);
   });
 
-  test("seed 002: exact, then wildcards by their dots, then empty", () => {
+  test("exact patterns come first, then wildcards by their dots, then the empty pattern", () => {
     const sorted = [
       "foo.example.com",
       "*.a.b.example.com",

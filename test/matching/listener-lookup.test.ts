@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import type { Admission } from "../../src/matching/routing-table.ts";
+import type { ListenerAdmission } from "../../src/matching/routing-table.ts";
 import { compareSpecificity, matchesName } from "../../src/plan/hostname.ts";
 import { listener, port, tableOf } from "./plan-items.ts";
 
-function admitted(admission: Admission): string | number {
+function admitted(admission: ListenerAdmission): string | number {
   return "listener" in admission ? admission.listener.id : admission.status;
 }
 
-describe("seed 002: listeners that are distinct only by hostname", () => {
+describe("Gateway.spec.listeners, Listeners that are distinct only by Hostname", () => {
   const table = tableOf(
     port("80"),
     listener("exact", "80", "foo.example.com"),
@@ -44,7 +44,7 @@ describe("seed 002: listeners that are distinct only by hostname", () => {
   });
 });
 
-describe("seed 002: isolation, 404 and 421", () => {
+describe("Gateway.spec.listeners.hostname: isolation, 404 and 421", () => {
   const https = { protocol: "HTTPS" } as const;
   const table = tableOf(
     port("80"),
@@ -65,7 +65,7 @@ describe("seed 002: isolation, 404 and 421", () => {
     ["example.org", 404],
     ["[::1]:80", 404],
     ["", 404],
-  ])("cleartext %j", (authority, expected) => {
+  ])("cleartext %j is admitted as %s", (authority, expected) => {
     expect(admitted(table.admitHttp("80", authority))).toBe(expected);
   });
 
@@ -129,7 +129,7 @@ describe("hostile names", () => {
   });
 
   test.each(["__proto__", "constructor", "\u0000", "İ.example.org", "%2e", "[", "[::1", ":", "::", "@", " "])(
-    "%j is nobody's name",
+    "%j is served by the listener for every name",
     (authority) => {
       expect(table.admitHttp("p", authority)).toMatchObject({ listener: { id: "any" } });
     },

@@ -46,7 +46,7 @@ describe("one match covers another", () => {
     },
   );
 
-  test("property: what is covered matches nothing alone", () => {
+  test("property: a covered match never holds where the covering one does not", () => {
     fc.assert(
       fc.property(
         randomMatch,
@@ -69,7 +69,7 @@ describe("rules of one host", () => {
   const names = (rules: readonly { readonly rule: Rule; readonly by: Rule }[]) =>
     rules.map((each) => `${each.rule.origin.name} by ${each.by.origin.name}`);
 
-  test("the same match in two routes: the second is never reached", () => {
+  test("of two routes with the same match, the second is never reached", () => {
     const rules = [rule("first", { path: prefix("/a") }), rule("second", { path: prefix("/a/") })];
     const { shadowed } = overlapsWithin(host("h", "l", "", rules));
     expect(shadowed).toMatchObject([{ rule: rules[1], by: rules[0], identical: true }]);
@@ -81,7 +81,7 @@ describe("rules of one host", () => {
     expect(overlapsWithin(host("h", "l", "", rules)).shadowed).toMatchObject([{ identical: true }]);
   });
 
-  test("an expression that stands before what it takes", () => {
+  test("an expression shadows a later exact path that it matches", () => {
     const rules = [
       rule("any", { path: regex("/a.*") }),
       rule("exact", { path: exact("/ab") }),
@@ -90,7 +90,7 @@ describe("rules of one host", () => {
     expect(names(overlapsWithin(host("h", "l", "", rules)).shadowed)).toEqual(["exact by any"]);
   });
 
-  test("a stream has one rule, the others wait in vain", () => {
+  test("a stream is served by one rule, and the others are shadowed", () => {
     const rules = [rule("first"), rule("second"), rule("third")];
     expect(names(overlapsWithin(host("h", "l", "", rules)).shadowed)).toEqual([
       "second by first",
@@ -98,7 +98,7 @@ describe("rules of one host", () => {
     ]);
   });
 
-  test("a shadow of conditions", () => {
+  test("a rule with conditions shadows one with the same conditions and more", () => {
     const rules = [
       rule("post", { path: prefix("/a"), method: "POST" }),
       rule("post-x", { path: prefix("/a/b"), method: "POST", headers: [value("x", "1")] }),
@@ -107,7 +107,7 @@ describe("rules of one host", () => {
     expect(names(overlapsWithin(host("h", "l", "", rules)).shadowed)).toEqual(["post-x by post"]);
   });
 
-  test("another namespace's narrower rule takes a part, one's own does not count", () => {
+  test("a narrower rule is reported when it is of another namespace, not when it is of the same", () => {
     const of = (namespace: string, name: string, path: string): Rule => {
       const made = rule(name, { path: prefix(path) });
       return { ...made, origin: { ...made.origin, namespace } };
@@ -156,7 +156,7 @@ describe("listeners and hosts of one port", () => {
     expect(listeners.map((each) => `${each.listener.id} by ${each.by.id}`)).toEqual(["wild by exact"]);
   });
 
-  test("isolation: a route at a wildcard listener for a name that another listener has", () => {
+  test("a route at a wildcard listener is unreachable by a name that another listener has", () => {
     const { unreachable } = at(
       listener("wild", "p", "*.example.com"),
       listener("exact", "p", "foo.example.com"),
@@ -181,7 +181,7 @@ describe("listeners and hosts of one port", () => {
     expect(at(https, lost, other("HTTPS")).unreachable.length).toBe(1);
   });
 
-  test("a narrower host shadows nothing of a wider one, but is told across namespaces", () => {
+  test("a narrower host shadows nothing of a wider one, but is reported across namespaces", () => {
     const foreign = rule("foreign");
     const report = at(
       listener("l", "p", ""),

@@ -32,7 +32,7 @@ describe("HTTPPathModifier: ReplacePrefixMatch", () => {
     expect(editPath("/a/b", { type: "prefix", value: "/x" }, undefined)).toBe("/x/a/b");
   });
 
-  test("beside another kind of match nothing is replaced", () => {
+  test("a prefix is not replaced beside another kind of match", () => {
     expect(editPath("/a", { type: "prefix", value: "/x" }, exact("/a"))).toBe("/a");
   });
 });

@@ -38,7 +38,7 @@ describe("HTTPPathMatch", () => {
     [{ type: "regex", value: "(" } as const, "(", false],
     [undefined, "/abc", true],
     [undefined, "*", true],
-  ])("%j on %s: %s", (path, asked, expected) => {
+  ])("%j matches the path %s: %s", (path, asked, expected) => {
     expect(holds(path === undefined ? {} : { path }, request(asked))).toBe(expected);
   });
 });
@@ -122,12 +122,12 @@ describe("streams", () => {
     ["tcp", undefined, "tcp"],
     ["tcp", "a.example.com", "tcp"],
     ["none", undefined, undefined],
-  ])("%s with server name %s: %s", (id, name, expected) => {
+  ])("at %s, the server name %s is served by %s", (id, name, expected) => {
     expect(table.streamRule(id, name)?.origin.name).toBe(expected);
   });
 });
 
-test("property: the indexed lookup of a large host is the scan of its rules", () => {
+test("property: the indexed lookup of a large host finds what a scan of its rules finds", () => {
   const rules = fc.array(randomMatch, { minLength: 17, maxLength: 60 });
   fc.assert(
     fc.property(rules, fc.array(randomRequest, { minLength: 1, maxLength: 10 }), (matches, requests) => {
@@ -158,7 +158,7 @@ function naiveRule(items: readonly PlanItem[], name: string, view: RequestView):
     .find((each) => matchesRequest(each.match, new RequestFacts(view)));
 }
 
-test("property: after any deltas, in any order within each, the table is what its items say", () => {
+test("property: after any deltas, in any order within each, the table matches its items", () => {
   const edit = fc.record({
     slot: fc.nat(5),
     hostname: fc.option(fc.nat(names.length - 1), { nil: undefined, freq: 3 }),
@@ -262,7 +262,7 @@ test("more expressions than are kept compiled still match", () => {
   expect(holds({ path: { type: "regex", value: "/0x?" } }, request("/1"))).toBe(false);
 });
 
-test("hostile paths, queries and headers are matched, not feared", () => {
+test("hostile paths, queries and headers are matched without an error", () => {
   const regexes = Array.from({ length: 20 }, (_, at) =>
     rule(`r${at}`, { path: { type: "regex", value: `(/a+)+${at}` } }),
   );

@@ -23,7 +23,7 @@ function shares(backends: readonly WeightedBackend[], draws: number): Record<str
 }
 
 describe("chooseWeighted", () => {
-  it("gives each its share, and an invalid reference too", () => {
+  it("gives each backend its share, and an invalid reference too", () => {
     const seen = shares(entries(["a", 70], ["b", 20], [undefined, 10], ["never", 0]), 100_000);
     expect(Object.keys(seen).sort()).toEqual(["a", "b", "invalid"]);
     expect(seen["a"]).toBeCloseTo(0.7, 1);
@@ -31,13 +31,13 @@ describe("chooseWeighted", () => {
     expect(seen["invalid"]).toBeCloseTo(0.1, 1);
   });
 
-  it("chooses nothing where no weight is", () => {
+  it("chooses nothing where the weights sum to 0", () => {
     expect(chooseWeighted([], () => 0)).toBeUndefined();
     expect(chooseWeighted(entries(["a", 0]), () => 0)).toBeUndefined();
     expect(chooseWeighted(entries(["a", 0], ["b", 0]), () => 0.5)).toBeUndefined();
   });
 
-  it("keeps to the ends of the range", () => {
+  it("chooses the first and the last backend at the ends of the range", () => {
     const backends = entries(["zero", 0], ["first", 1], ["last", 1], ["none", 0]);
     expect(chooseWeighted(backends, () => 0)?.backend).toBe("first");
     expect(chooseWeighted(backends, () => 0.4999)?.backend).toBe("first");
@@ -45,7 +45,7 @@ describe("chooseWeighted", () => {
     expect(chooseWeighted(backends, () => 1 - Number.EPSILON)?.backend).toBe("last");
   });
 
-  it("does not care how large the weights are", () => {
+  it("gives the same shares however large the weights are", () => {
     const seen = shares(entries(["a", 1_000_000], ["b", 1_000_000]), 20_000);
     expect(seen["a"]).toBeGreaterThan(0.48);
     expect(seen["a"]).toBeLessThan(0.52);

@@ -1,4 +1,4 @@
-import type { BackendShare, ListenerRef } from "../../matching/explain/explanation.ts";
+import type { BackendShare, CandidateListener } from "../../matching/explain/explanation.ts";
 import type { RuleOrigin } from "../../plan/rule.ts";
 import type { FullExplanation } from "../../view/explain/explain.ts";
 import type { EliminatedCandidate } from "../../view/explain/refused-candidates.ts";
@@ -78,7 +78,7 @@ function eliminatedRow({ listener, route, rule, reason }: EliminatedCandidate): 
   ];
 }
 
-function listenerName({ kind, namespace, name, section }: ListenerRef): string {
+function listenerName({ kind, namespace, name, section }: CandidateListener): string {
   return `${kind} ${namespace}/${name} (${section})`;
 }
 

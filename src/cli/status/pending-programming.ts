@@ -4,7 +4,7 @@
  * what it knows into the status.
  */
 import type { Condition } from "../../api/metadata.ts";
-import { PROGRAMMED } from "../../engine/verdicts/owner-verdicts.ts";
+import { OWNER_PROGRAMMED } from "../../engine/verdicts/owner-verdicts.ts";
 import { type GatewayView, nameOf } from "../../view/merged-state.ts";
 import type { Workspace } from "../workspace/workspace.ts";
 
@@ -25,7 +25,7 @@ export function pendingProgramming({ isLive, resources }: Pick<Workspace, "isLiv
     const live = conditions.find(({ type }) => type === "Programmed");
     const computed = gateway.conditions.find(({ type }) => type === "Programmed");
     // A computed condition is shown elsewhere in the output.
-    if (live === undefined || [PROGRAMMED, computed].some((each) => each?.message === live.message))
+    if (live === undefined || [OWNER_PROGRAMMED, computed].some((each) => each?.message === live.message))
       return undefined;
     const isProgrammed = live.status === "True";
     return { isProgrammed, text: isProgrammed ? live.message : `${live.reason}: ${live.message}` };

@@ -1,9 +1,15 @@
 /**
- * Ids of plan items: stable across edits, readable in a log, and each of one Gateway for ever: what
- * moves to another Gateway must be taken away from whoever served it before.
+ * Ids of plan items: stable across edits, and readable in a log. An id belongs to one Gateway for
+ * ever: what moves to another Gateway gets another id, so the data plane that served it removes it.
  */
 import { type Key, partsOf } from "../../api/key.ts";
-import type { BackendTarget } from "../references/backends.ts";
+
+/** A reference that resolves, by namespace, name and port. */
+export interface BackendTarget {
+  readonly namespace: string;
+  readonly name: string;
+  readonly port: number;
+}
 
 /** A Gateway in the plan's words: `namespace/name`. */
 export function gatewayName(gateway: Key): string {

@@ -1,8 +1,12 @@
 /**
- * Who comes first. The one place that knows (seed 000, "Listener Precedence"; HTTPRoute, "Matching
- * precedence"):
- *   1. the Gateway itself, 2. older before younger, 3. alphabetically by `namespace/name`, 4.
- *      ListenerSet before XListenerSet before child Gateway.
+ * Who comes first, among owners (GEP-1713, Listener Precedence) and among routes
+ * (Gateway.spec.listeners.allowedRoutes). Only this file knows the order:
+ *
+ * 1. the Gateway itself,
+ * 2. older before younger,
+ * 3. alphabetically by `namespace/name`,
+ * 4. ListenerSet before XListenerSet before child Gateway.
+ *
  * An absent creation time counts as equal to every other absent one, so names decide in a folder of
  * YAML. Ranks are strings that sort in that order, so an index can keep them sorted.
  */

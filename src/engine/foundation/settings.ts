@@ -15,14 +15,14 @@ export interface EngineSettings {
   /** Count every accepted item as programmed: for computing a status without a data plane. */
   readonly assumeProgrammed: boolean;
   /**
-   * Names of what the data plane serves, in the words of the conformance suite. Rules of routes are
-   * compiled once, for every Gateway, by these: what data planes differ in is what their listeners
-   * can be.
+   * What the data plane serves, by the feature names of the conformance suite. Rules of routes are
+   * compiled once with these, for every Gateway: data planes differ only in the listeners that they
+   * serve.
    */
   readonly features: ReadonlySet<string>;
   /**
-   * Where Gateways choose their data plane by GatewayParameters: what each one serves. Without it,
-   * the choice is nobody's to make.
+   * What each data plane serves, where Gateways choose their data plane by GatewayParameters.
+   * Without it, they cannot choose.
    */
   readonly dataPlanes?: Readonly<Partial<Record<DataPlaneName, ReadonlySet<string>>>>;
   /**
@@ -38,16 +38,12 @@ export interface EngineSettings {
    */
   readonly maxListenersPerGateway: number;
   /**
-   * Why no backend may have an endpoint there, as the end of a sentence; undefined: it may. The
-   * port is unknown where a slice names none. Must be a pure function of its arguments from the
-   * first resource on.
+   * Why no backend may have an endpoint there, as the end of a sentence; undefined when it may. The
+   * port is unknown where an EndpointSlice names none. Must be a pure function of its arguments.
    */
   readonly refusedEndpoint?: (address: string, port: number | undefined) => string | undefined;
-  /**
-   * X.509 is the host's business: the engine itself reads no certificates. Both must be pure
-   * functions of their arguments.
-   */
-  readonly readKeyPair: (certificate: string, key: string) => KeyPair | { readonly problem: string };
+  /** The engine itself parses no X.509. Both must be pure functions of their arguments. */
+  readonly readKeyPair: (certificate: string, key: string) => TlsKeyPair | { readonly problem: string };
   readonly readAuthorities: (bundle: string) => { readonly pem: string } | { readonly problem: string };
 }
 
@@ -60,7 +56,7 @@ export function isReserved({ reservedPorts }: EngineSettings, port: number): boo
   return reservedPorts !== undefined && port >= reservedPorts.from && port <= reservedPorts.to;
 }
 
-export interface KeyPair {
+export interface TlsKeyPair {
   /** PEM, leaf first. */
   readonly chain: string;
   readonly key: PrivateKey;

@@ -1,9 +1,12 @@
 /**
- * The handshake between an owner and its Gateway. root always attached to itself set
- * spec.allowedListeners of the Gateway selects the set's namespace, None by default (seed 000,
- * "Gateway & ListenerSet Handshake") child the parent declares allowedChildren, has the same
- * gatewayClassName and is no child itself; the child sets no other infrastructure and no addresses
- * (seed 001, "Validation")
+ * Whether an owner is attached to its Gateway. Both sides must agree:
+ *
+ * - A root is always attached to itself.
+ * - A set is attached when spec.allowedListeners of the Gateway selects the set's namespace. The
+ *   default is None (GEP-1713, Gateway & ListenerSet Handshake).
+ * - A child Gateway is attached when its parent declares allowedChildren, has the same
+ *   gatewayClassName and is no child itself. The child sets no other infrastructure and no
+ *   addresses (GEP-1713 (provisional), Validation).
  */
 import type { Gateway } from "../../api/gateway.ts";
 import type { DataPlaneName } from "../../api/gateway-parameters.ts";
@@ -21,16 +24,14 @@ export interface Attachment {
   readonly owner: Owner;
   /** The Gateway that the listeners merge into; absent when the owner is not attached. */
   readonly gateway?: Key;
-  /** What serves that Gateway, where it chose. */
+  /** The data plane that the Gateway has chosen, if it has. */
   readonly dataPlane?: DataPlaneName;
   readonly problem?: Failure;
-  /** The parent does not exist: nobody else will say so either. */
+  /** The parent Gateway does not exist. */
   readonly orphan?: true;
 }
 
-/**
- * Owners that are none of our business (their Gateway is of another controller) have no attachment.
- */
+/** Owners whose Gateway belongs to another controller have no attachment. */
 export function deriveAttachments(
   graph: Graph,
   inputs: Inputs,

@@ -16,9 +16,7 @@ import type { Grants } from "../references/grants.ts";
 import type { GatewayState } from "./gateways.ts";
 
 export interface GatewayReferences {
-  /**
-   * Whether the Gateway has a data plane of its own: a root that nothing keeps from being served.
-   */
+  /** Whether the Gateway has its own data plane: it is a root and has no problem. */
   readonly served: boolean;
   readonly clientCertificate?: Key;
   readonly unresolved?: Failure;
@@ -38,7 +36,8 @@ export function deriveGatewayReferences(
     const from = { group: GATEWAY_GROUP, kind: "Gateway", namespace: gateway.metadata.namespace ?? "" };
     const result = resolveKeyPair(reference, from, lookup, resolvers);
     if ("value" in result) {
-      // The plan goes on having it: without it nobody would know whether it is still refused.
+      // A rejected certificate stays in the plan: otherwise no data plane would report when it is
+      // accepted.
       const report = lookup.get(inputs.reports, certificateId(key, result.value));
       const unresolved = report?.state === "rejected" ? { unresolved: refusedByDataPlane(report) } : {};
       return { served, clientCertificate: result.value, ...unresolved };

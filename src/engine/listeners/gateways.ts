@@ -1,9 +1,9 @@
 /**
  * Which Gateways are ours, and whether each can be served at all, before any of its listeners is
- * looked at. A Gateway is ours when its GatewayClass names our controller. What makes a whole
- * Gateway unservable (and with it everything attached: seed 000, "ParentNotAccepted") is an address
- * of a type we cannot give or parameters we cannot use; its own listeners never are: a platform
- * team's broken listener must not take down a tenant's.
+ * looked at. A Gateway is ours when its GatewayClass names our controller. Two things make a whole
+ * Gateway unservable, and with it everything attached (GEP-1713, ListenerSet Conditions:
+ * ParentNotAccepted): an address of a type that we cannot give, and parameters that we cannot use.
+ * Its own listeners never do: a platform team's broken listener must not take down a tenant's.
  */
 import { effectiveParameters } from "../../api/effective-parameters.ts";
 import type { Gateway, GatewayClass, NamespaceSelection } from "../../api/gateway.ts";
@@ -23,14 +23,17 @@ export interface GatewayState {
   readonly key: Key;
   readonly className: string;
   readonly isChild: boolean;
-  /** What the parameters choose to serve it, where they do and there is a choice. */
+  /** The data plane that the parameters choose, where they choose one. */
   readonly dataPlane?: DataPlaneName;
-  /** Where the parameters say anything of them. */
+  /** Absent when the parameters set none. */
   readonly tenantLimits?: TenantLimits;
   /** Why nothing of this Gateway can be served. */
   readonly problem?: Failure;
   readonly allowedListeners: NamespaceSelection;
-  /** Whether spec.allowedListeners is there at all (seed 003 tells Unknown from False by it). */
+  /**
+   * Whether spec.allowedListeners is there at all. Without it, the condition AttachedListenerSets
+   * is Unknown instead of False (GEP-1713 (experimental), Gateway Conditions).
+   */
   readonly declaresAllowedListeners: boolean;
   readonly allowedChildren?: NamespaceSelection;
 }

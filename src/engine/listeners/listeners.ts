@@ -1,7 +1,7 @@
 /**
  * One listener on its own: everything that can be said of it without looking at its neighbours. The
- * key of a listener is `owner#section`, so equal names in different owners never meet (seed 000,
- * "Listener Validation").
+ * key of a listener is `owner#section`, so equal names in different owners never meet (GEP-1713,
+ * Listener Validation).
  */
 import type { Listener, RouteGroupKind } from "../../api/gateway.ts";
 import type { Key } from "../../api/key.ts";
@@ -76,7 +76,7 @@ export function isServable(listener: EvaluatedListener): boolean {
   return listener.refused === undefined && listener.protocol !== undefined;
 }
 
-export interface ListenerSources {
+export interface ListenerInputs {
   readonly attachments: ReadonlyCollection<Attachment>;
   readonly assignments: ReadonlyCollection<PortAssignments>;
   readonly frontends: ReadonlyCollection<FrontendSettings>;
@@ -86,7 +86,7 @@ export interface ListenerSources {
 
 export function deriveListeners(
   graph: Graph,
-  sources: ListenerSources,
+  sources: ListenerInputs,
   settings: EngineSettings,
 ): ReadonlyCollection<EvaluatedListener> {
   return graph.expand("listeners", sources.attachments, (_key, { owner, gateway, dataPlane }, lookup) => {
@@ -122,7 +122,7 @@ interface DataPlaneFacts {
 function evaluate(
   at: Place,
   lookup: Lookup,
-  sources: ListenerSources,
+  sources: ListenerInputs,
   { features, isReserved }: DataPlaneFacts,
 ): EvaluatedListener {
   const { owner, gateway, spec, place } = at;
@@ -220,7 +220,7 @@ function protocolProblem(
 
 /**
  * `kinds` narrows what the protocol allows; a kind that cannot attach here is named in ResolvedRefs
- * (seed 002, "kinds").
+ * (Gateway.spec.listeners.allowedRoutes.kinds).
  */
 function supportedKinds(
   { allowedRoutes, protocol: written }: Listener,
@@ -254,7 +254,7 @@ function evaluateTls(
   { owner, spec }: Place,
   protocol: ListenerProtocol | undefined,
   lookup: Lookup,
-  sources: ListenerSources,
+  sources: ListenerInputs,
 ): TlsEvaluation {
   const terminates = protocol === "HTTPS" || (protocol === "TLS" && spec.tls?.mode !== "Passthrough");
   if (!terminates) return NO_TLS;
@@ -275,7 +275,7 @@ function clientValidation(
   gateway: Key,
   port: number,
   lookup: Lookup,
-  { frontends }: ListenerSources,
+  { frontends }: ListenerInputs,
 ): { readonly refused?: Failure; readonly unresolved?: Failure } {
   const applies = validationForPort(lookup.get(frontends, gateway), port);
   if (applies?.unresolved === undefined) return {};

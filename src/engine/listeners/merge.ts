@@ -1,20 +1,24 @@
 /**
  * The merge: who holds which port and hostname of a Gateway.
  *
- * Distinctness (seed 002, "Distinct Listeners"): on one port, HTTP listeners are told apart by
- * hostname, and so are HTTPS and TLS ones among each other (both are chosen by SNI); TCP and UDP
- * listeners are not told apart by anything. Protocols that read a connection's first bytes
+ * Distinctness (Gateway.spec.listeners, Distinct Listeners): on one port, HTTP listeners are told
+ * apart by hostname, and so are HTTPS and TLS ones among each other (both are chosen by SNI); TCP
+ * and UDP listeners are not told apart by anything. Protocols that read a connection's first bytes
  * differently (HTTP, TLS, TCP) cannot share a port. UDP ports are a space of their own.
  *
- * Conflicts (seed 000, "Listener and ListenerSet Conflicts"; seed 002, "Handling indistinct
- * Listeners"). Owners are taken in precedence, and of each owner's listeners on a port first those
- * are conflicted that meet what an earlier owner holds: the port in another protocol, or the
- * hostname; second those of the rest that are indistinct among each other are all conflicted, none
- * wins; third what is left holds, if it is servable. A refused or conflicted listener holds
- * nothing, so when a holder goes away or breaks, the next in line holds in the same step. That
- * order is followed without walking it: the protocol of a port is that of the first owner that
- * would hold something on an empty port (its claim), because whoever stands before that owner holds
- * nothing.
+ * Conflicts (GEP-1713, Listener and ListenerSet Conflicts; Gateway.spec.listeners, Handling
+ * indistinct Listeners). Owners are taken in the order of precedence. Of an owner's listeners on a
+ * port:
+ *
+ * 1. Those that meet what an earlier owner holds are conflicted: the port in another protocol, or
+ *    the hostname.
+ * 2. Those of the rest that are indistinct among each other are all conflicted; none wins.
+ * 3. What is left holds its port and hostname, if it is servable. A refused or conflicted listener
+ *    holds nothing, so when a holder goes away or breaks, the next in line holds in the same step.
+ *
+ * The code does not walk the owners in that order. The protocol of a port is that of the first
+ * owner that would hold something on an empty port (its claim), because every owner before that one
+ * holds nothing.
  */
 import type { Key } from "../../api/key.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";
@@ -59,8 +63,8 @@ interface Claim {
 }
 
 /**
- * How a listener stands before hostnames of other owners are looked at; absent when it cannot hold
- * anything anyway.
+ * The state of a listener before hostnames of other owners are compared; absent when it cannot hold
+ * anything.
  */
 type Contention =
   | { readonly state: "contends" | "excess" | "port lost" }
@@ -92,7 +96,8 @@ export function deriveMerge(
     ),
     (_key, { port, rank }) => [{ at: port, sort: rank }],
   );
-  // Apart from the claims, so that a port that changes hands within one protocol wakes nobody.
+  // Derived apart from the claims: when a port changes hands within one protocol, nothing else is
+  // recomputed.
   const readings = graph.derive<Entries<{ readonly value: Claim }>, PortProtocol>(
     "protocols of ports",
     claims,

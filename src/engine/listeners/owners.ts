@@ -1,8 +1,12 @@
 /**
- * Owner: the one abstraction over whatever carries listeners. Each generation of the idea is a
- * small adapter to it, and the merge knows only Owners: Gateway its own root ListenerSet,
- * XListenerSet attached by spec.parentRef (seeds 000 and 003) child Gateway attached by
- * spec.infrastructure.attachTo, or the annotation mergeway.dev/attach-to (seed 001)
+ * Owner: the one abstraction over every kind that carries listeners. Each kind has a small adapter
+ * to it, and the merge knows only owners:
+ *
+ * - Gateway: its own root.
+ * - ListenerSet: attached by spec.parentRef (GEP-1713).
+ * - XListenerSet: attached by spec.parentRef (GEP-1713 (experimental)).
+ * - Child Gateway: attached by spec.infrastructure.attachTo (GEP-1713 (provisional)), or by the
+ *   annotation mergeway.dev/attach-to.
  */
 import type { Gateway, Listener, ListenerSet, NamespaceSelection } from "../../api/gateway.ts";
 import { type Key, keyFor, keyOf } from "../../api/key.ts";

@@ -1,8 +1,8 @@
 /**
- * Ports for XListenerSet entries without one (seed 003, "Port"): the gateway assigns a unique port.
- * An entry keeps the port that its status has shown; otherwise it gets the first free port at or
- * after a place computed from its name, so the same files give the same ports. Whoever ranks first
- * chooses first; ports that some listener of the Gateway names are never assigned.
+ * Ports for XListenerSet entries without one (GEP-1713 (experimental), Port): the gateway assigns a
+ * unique port. An entry keeps the port that its status has shown. Otherwise it gets the first free
+ * port at or after a place computed from its name, so the same files give the same ports. Whoever
+ * ranks first chooses first; ports that some listener of the Gateway names are never assigned.
  */
 import type { Key } from "../../api/key.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";

@@ -1,7 +1,7 @@
 /**
- * Keys of `tls.options` that Mergeway knows. Un-prefixed names are reserved for the API (seed 002,
- * "options"), other domains' keys are for other implementations and ignored; an unknown key of our
- * own domain is a mistake worth telling.
+ * Keys of `tls.options` that Mergeway knows. Un-prefixed names are reserved for the API
+ * (Gateway.spec.listeners.tls.options). Keys of other domains are for other implementations, and
+ * are ignored. An unknown key of our own domain is a mistake, and is reported.
  */
 import type { TlsVersion } from "../../plan/plan.ts";
 

@@ -13,7 +13,7 @@ import type { PolicyVerdict } from "../verdicts/verdicts.ts";
 import { type AttachedPolicies, type AttachedPolicy, deriveAttachedPolicies } from "./attached-policies.ts";
 import { type ClientPolicies, portsProblem, readClientSettings } from "./client-policies.ts";
 import { deriveGuardItems } from "./guard-items.ts";
-import { deriveAttachedPolicyVerdicts, indexWaitingListeners } from "./policy-verdicts.ts";
+import { deriveAttachedPolicyVerdicts, indexReachedListeners } from "./policy-verdicts.ts";
 import {
   deriveListenerLevels,
   type ListenerLevels,
@@ -52,7 +52,7 @@ export function deriveOwnPolicyVerdicts(
   { trafficPolicies, clientPolicies }: OwnPolicies,
   sources: Omit<OwnPolicySources, "merged"> & { readonly judged: ReadonlyCollection<JudgedListener> },
 ): ReadonlyCollection<PolicyVerdict> {
-  const facts = { ...sources, waiting: indexWaitingListeners(graph, sources.judged) };
+  const facts = { ...sources, reached: indexReachedListeners(graph, sources.judged) };
   return graph.union<PolicyVerdict>("verdicts of own policies", [
     deriveAttachedPolicyVerdicts(graph, "traffic policies", trafficPolicies, facts),
     deriveAttachedPolicyVerdicts(graph, "client policies", clientPolicies, facts, portsProblem),

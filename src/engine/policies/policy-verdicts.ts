@@ -3,7 +3,7 @@
  * Gateway, set or child, and for a route each of its parents.
  *
  *   Accepted    the target exists, no older policy has it, and the policy can be applied to it
- *   Programmed  the data plane has confirmed every listener that the policy reaches
+ *   Programmed  the policy reaches a listener, and the data plane has confirmed all that it reaches
  *
  * Targets of other controllers have no entry.
  */
@@ -32,23 +32,40 @@ export interface PolicyVerdictSources {
   readonly inputs: Inputs;
   readonly attachments: ReadonlyCollection<Attachment>;
   readonly routes: ReadonlyCollection<RouteAttachment>;
-  /** Listeners that are accepted and not yet programmed, by Gateway, owner and listener. */
-  readonly waiting: Index<JudgedListener>;
+  readonly reached: ReachedListeners;
 }
 
-export function indexWaitingListeners(
+/**
+ * Accepted listeners at `state|place`: whether the data plane has confirmed them, and the Gateway,
+ * the owner or the listener itself.
+ */
+export type ReachedListeners = Index<JudgedListener>;
+
+type ListenerState = "programmed" | "waiting";
+
+export function indexReachedListeners(
   graph: Graph,
   judged: ReadonlyCollection<JudgedListener>,
-): Index<JudgedListener> {
-  return graph.index(
-    "listeners that are not programmed",
-    judged,
-    (key, { accepted, programmed, gateway }) => {
-      if (!accepted || programmed) return [];
-      const owner = key.slice(0, key.lastIndexOf("#"));
-      return [...new Set([gateway, owner, key])].map((at) => ({ at }));
-    },
-  );
+): ReachedListeners {
+  return graph.index("listeners by programming", judged, (key, { accepted, programmed, gateway }) => {
+    if (!accepted) return [];
+    const owner = key.slice(0, key.lastIndexOf("#"));
+    const places = new Set([gateway, owner, key]);
+    return [...places].map((place) => ({ at: stateAt(programmed ? "programmed" : "waiting", place) }));
+  });
+}
+
+function stateAt(state: ListenerState, place: string): string {
+  return `${state}|${place}`;
+}
+
+/** How many listeners a policy reaches at some places. */
+type Reach = Readonly<Record<ListenerState, number>>;
+
+function reachOf(places: readonly string[], lookup: Lookup, reached: ReachedListeners): Reach {
+  const count = (state: ListenerState): number =>
+    places.reduce((sum, place) => sum + lookup.count(reached, stateAt(state, place)), 0);
+  return { programmed: count("programmed"), waiting: count("waiting") };
 }
 
 /** Of a kind of policy: why it cannot be applied to an owner, or to a section of it. */
@@ -72,7 +89,7 @@ export function deriveAttachedPolicyVerdicts<Settings>(
       return {
         type: "policy",
         generation: generationOf(key, lookup, sources.inputs),
-        ancestors: ancestors.slice(0, MAX_ANCESTORS),
+        ancestors: aggregated(ancestors),
       };
     },
   );
@@ -109,7 +126,7 @@ function ownerEntries<Settings>(
   target: TargetKey,
   judged: Judged<Settings>,
   lookup: Lookup,
-  { inputs, attachments, waiting }: PolicyVerdictSources,
+  { inputs, attachments, reached }: PolicyVerdictSources,
 ): readonly Entry[] {
   const { object, section } = targetParts(target);
   const ancestorRef = referenceTo(object, section);
@@ -123,15 +140,15 @@ function ownerEntries<Settings>(
   const problem = isListener
     ? (judged.targetProblem(owner, section) ?? sharedProblem(target, judged, lookup))
     : noSection(object, "listener", section);
-  const waits = lookup.count(waiting, section === undefined ? object : listenerKey(object, section));
-  return [{ ancestorRef, conditions: conditionsOf(problem, waits) }];
+  const place = section === undefined ? object : listenerKey(object, section);
+  return [{ ancestorRef, conditions: conditionsOf(problem, reachOf([place], lookup, reached)) }];
 }
 
 function routeEntries<Settings>(
   target: TargetKey,
   judged: Judged<Settings>,
   lookup: Lookup,
-  { inputs, routes, waiting }: PolicyVerdictSources,
+  { inputs, routes, reached }: PolicyVerdictSources,
 ): readonly Entry[] {
   const { object, section } = targetParts(target);
   const route = lookup.get(inputs.routes, object);
@@ -142,8 +159,12 @@ function routeEntries<Settings>(
   const problem = isRule ? sharedProblem(target, judged, lookup) : noSection(object, "rule", section);
   const { namespace } = partsOf(object);
   return (lookup.get(routes, object)?.parents ?? []).map(({ ref, bindings }) => {
-    const waits = bindings.reduce((sum, { listener }) => sum + lookup.count(waiting, listener), 0);
-    return { ancestorRef: { namespace, ...ref }, conditions: conditionsOf(problem, waits) };
+    const reach = reachOf(
+      bindings.map(({ listener }) => listener),
+      lookup,
+      reached,
+    );
+    return { ancestorRef: { namespace, ...ref }, conditions: conditionsOf(problem, reach) };
   });
 }
 
@@ -163,11 +184,38 @@ function sharedProblem<Settings>(
 const ACCEPTED: Verdict = holds("Accepted", "Accepted", "the policy is accepted");
 const PROGRAMMED: Verdict = holds("Programmed", "Programmed", "the data plane applies the policy");
 
-function conditionsOf(problem: Failure | undefined, waits: number): readonly Verdict[] {
+const NO_LISTENERS: Verdict = fails("Programmed", {
+  reason: "NoListeners",
+  message: "the policy reaches no accepted listener",
+});
+
+function conditionsOf(problem: Failure | undefined, { programmed, waiting }: Reach): readonly Verdict[] {
   if (problem !== undefined) return [fails("Accepted", problem)];
-  if (waits === 0) return [ACCEPTED, PROGRAMMED];
-  const message = `${waits} ${waits === 1 ? "listener waits" : "listeners wait"} for the data plane`;
+  if (waiting === 0) return [ACCEPTED, programmed === 0 ? NO_LISTENERS : PROGRAMMED];
+  const message = `${waiting} ${waiting === 1 ? "listener waits" : "listeners wait"} for the data plane`;
   return [ACCEPTED, fails("Programmed", { reason: "Pending", message })];
+}
+
+/**
+ * One entry for each ancestor: sections of one route have the same parents, and what is wrong with
+ * one of them is said. At most as many as the API has room for, what is wrong first.
+ */
+function aggregated(entries: readonly Entry[]): readonly Entry[] {
+  const byAncestor = new Map<string, Entry>();
+  for (const entry of entries) {
+    const ancestor = JSON.stringify(entry.ancestorRef);
+    const known = byAncestor.get(ancestor);
+    if (known === undefined || severity(entry) > severity(known)) byAncestor.set(ancestor, entry);
+  }
+  const all = [...byAncestor.values()];
+  return all.length <= MAX_ANCESTORS
+    ? all
+    : all.toSorted((a, b) => severity(b) - severity(a)).slice(0, MAX_ANCESTORS);
+}
+
+function severity({ conditions }: Entry): number {
+  const fault = conditions.find(({ status }) => status !== "True");
+  return fault === undefined ? 0 : fault.type === "Accepted" ? 2 : 1;
 }
 
 function missing(object: Key): Verdict {

@@ -11,19 +11,12 @@ import type { Index } from "../../graph/index-collection.ts";
 import type { Lookup } from "../../graph/lookup.ts";
 import type { BackendItem, BackendProtocol, Endpoint } from "../../plan/backend.ts";
 import type { Inputs } from "../foundation/inputs.ts";
-import { gatewayName } from "../foundation/item-ids.ts";
+import { type BackendTarget, gatewayName } from "../foundation/item-ids.ts";
 import type { Failure } from "../foundation/verdict.ts";
 import type { BackendPolicies } from "./backend-policies.ts";
 import { policyFor } from "./backend-policies.ts";
 import { type Grants, isPermitted, type Referrer } from "./grants.ts";
 import type { ServiceEndpoints } from "./refused-endpoints.ts";
-
-/** A reference that resolves, by namespace, name and port. */
-export interface BackendTarget {
-  readonly namespace: string;
-  readonly name: string;
-  readonly port: number;
-}
 
 /** Resolves a backendRef, or says why it cannot be (HTTPRoute.spec.rules.backendRefs). */
 export function resolveBackend(

@@ -1,6 +1,7 @@
 /**
- * Certificates of listeners and of Gateways (seed 002, certificateRefs). Each Secret is read once,
- * whoever refers to it; a renewed Secret costs one reading and the items of those who use it.
+ * Certificates of listeners and of Gateways (Gateway.spec.listeners.tls.certificateRefs). Each
+ * Secret is read once, whoever refers to it; a renewed Secret costs one reading and the items of
+ * those who use it.
  */
 import type { Key } from "../../api/key.ts";
 import { keyFor } from "../../api/key.ts";
@@ -9,11 +10,11 @@ import type { ReadonlyCollection } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
 import type { Lookup } from "../../graph/lookup.ts";
 import type { Inputs } from "../foundation/inputs.ts";
-import type { EngineSettings, KeyPair } from "../foundation/settings.ts";
+import type { EngineSettings, TlsKeyPair } from "../foundation/settings.ts";
 import type { Failure } from "../foundation/verdict.ts";
 import { type Grants, isPermitted, type Referrer } from "./grants.ts";
 
-export type KeyPairReading = { readonly pair: KeyPair } | { readonly problem: string };
+export type KeyPairReading = { readonly pair: TlsKeyPair } | { readonly problem: string };
 
 export interface Certificates {
   readonly keyPairs: ReadonlyCollection<KeyPairReading>;

@@ -1,7 +1,7 @@
 /**
  * ReferenceGrants. A reference into another namespace needs a grant there that names the referrer's
  * group, kind and namespace. Grants to a Gateway are not inherited by its sets, nor the reverse
- * (seed 000, "ReferenceGrant Semantics"): the referrer's own kind is all that counts.
+ * (GEP-1713, ReferenceGrant Semantics): only the referrer's own kind counts.
  */
 import type { ReferenceGrant } from "../../api/policies.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";
@@ -22,7 +22,8 @@ export interface Referent extends Referrer {
 export type Grants = Index<ReferenceGrant>;
 
 /**
- * One entry for each pair of from and to, so that a look at one permission depends on nothing else.
+ * One entry for each pair of from and to, so that a lookup of one permission depends on no other
+ * grant.
  */
 export function indexGrants(graph: Graph, grants: ReadonlyCollection<ReferenceGrant>): Grants {
   return graph.index("grants by permission", grants, (_key, { metadata, spec }) =>

@@ -15,8 +15,8 @@ export interface ServiceEndpoints {
   /** By the key of the Service. */
   readonly slices: Index<EndpointSlice>;
   /**
-   * Services that are refused, each with the reason. Routes look here, so that no other endpoint
-   * that comes or goes concerns them.
+   * Services that are refused, each with the reason. Routes look only here, so no other change of
+   * an endpoint recomputes them.
    */
   readonly refused: ReadonlyCollection<string>;
   /**

@@ -1,10 +1,9 @@
 /**
- * Which listeners a route attaches to, per parentRef (seed 000, "Summary of Attachments"): the
- * direct parent's own listeners, never those of its sets or of its parent; `sectionName` and `port`
- * narrow them; then kind and namespace (allowedRoutes) and hostname must fit. A route that uses
- * default Gateways (spec.useDefaultGateways) has every Gateway with spec.defaultScope All as a
- * parent, too. A route may attach to a conflicted listener: it serves as soon as the conflict is
- * over.
+ * Which listeners a route attaches to, per parentRef (GEP-1713, Summary of Attachments): the direct
+ * parent's own listeners, never those of its sets or of its parent; `sectionName` and `port` narrow
+ * them; then kind and namespace (allowedRoutes) and hostname must fit. A route that uses default
+ * Gateways (spec.useDefaultGateways) has every Gateway with spec.defaultScope All as a parent, too.
+ * A route may attach to a conflicted listener: it serves as soon as the conflict is over.
  */
 import type { AllowedRoutes, Gateway } from "../../api/gateway.ts";
 import { type Key, keyFor } from "../../api/key.ts";
@@ -24,7 +23,7 @@ import type { Attachment } from "../listeners/attachment.ts";
 import type { EvaluatedListener, ListenerKey } from "../listeners/listeners.ts";
 
 /** A route at one listener. */
-export interface Binding {
+export interface RouteBinding {
   readonly listener: ListenerKey;
   readonly gateway: Key;
   readonly hostnames: readonly BoundHostname[];
@@ -42,7 +41,7 @@ export interface BoundHostname {
 
 export interface ParentOutcome {
   readonly ref: ParentReference;
-  readonly bindings: readonly Binding[];
+  readonly bindings: readonly RouteBinding[];
   readonly refused?: Failure;
 }
 
@@ -169,7 +168,7 @@ function allows(listener: EvaluatedListener, route: Route, lookup: Lookup, input
   );
 }
 
-function bind(listener: EvaluatedListener, route: Route): Binding | undefined {
+function bind(listener: EvaluatedListener, route: Route): RouteBinding | undefined {
   const asked = "hostnames" in route.spec ? (route.spec.hostnames ?? []) : [];
   const wanted = asked.length === 0 ? [""] : asked;
   const hostnames = wanted.flatMap((hostname): BoundHostname[] => {
@@ -232,7 +231,7 @@ function settleRivalries(
     "settled route attachments",
     evaluated,
     (key, attachment, lookup) => {
-      const loses = (binding: Binding): boolean =>
+      const loses = (binding: RouteBinding): boolean =>
         lookup.get(losers, binding.listener)?.includes(key) ?? false;
       if (!attachment.parents.some(({ bindings }) => bindings.some(loses))) return attachment;
       const parents = attachment.parents.map((parent) => {

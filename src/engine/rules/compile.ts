@@ -1,7 +1,7 @@
 /**
  * A route's rules in the plan's words, whatever the route's kind. A rule that cannot be served as
- * written is dropped alone; the others of the route still serve (seed 002, allowedRoutes: "All
- * valid rules within a Route … should be implemented").
+ * written is dropped alone; the others of the route still serve
+ * (Gateway.spec.listeners.allowedRoutes: "All valid rules within a Route … should be implemented").
  */
 import type {
   FilteredBackendRef,
@@ -22,8 +22,8 @@ import type {
   RuleOrigin,
 } from "../../plan/rule.ts";
 import { milliseconds } from "../foundation/durations.ts";
+import type { BackendTarget } from "../foundation/item-ids.ts";
 import type { Failure } from "../foundation/verdict.ts";
-import type { BackendTarget } from "../references/backends.ts";
 import { type CompiledRules, type Resolve, Unservable } from "./compiled.ts";
 import { type CompiledFilters, compileFilters, type FilterContext, unsupported } from "./filters.ts";
 import { compileGrpcMatch, compileHttpMatch } from "./matches.ts";
@@ -185,7 +185,8 @@ function compilePolicies(
   const requestMs = timerMs(request);
   const backendRequestMs = timerMs(backendRequest);
   return {
-    // A timeout of zero is off (HTTPRouteTimeouts), which is more than none: it is said.
+    // A timeout of zero turns the limit off (HTTPRouteTimeouts). An absent timeout does not: the
+    // data plane may apply its own limit.
     timeouts: {
       ...(requestMs > 0 ? { requestMs } : {}),
       ...(backendRequestMs > 0 ? { backendRequestMs } : {}),
@@ -213,8 +214,8 @@ function checkedRetry(retry: HttpRouteRule["retry"]): Unservable | undefined {
 }
 
 /**
- * What a timer can be set to: 24 days. Longer ones would be taken for none at all, or for over at
- * once.
+ * The longest time that a timer can be set to: 24 days. Some timers take a longer one for no limit,
+ * others expire at once.
  */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 

@@ -1,6 +1,6 @@
 import type { Rule } from "../../plan/rule.ts";
+import type { BackendTarget } from "../foundation/item-ids.ts";
 import type { Failure } from "../foundation/verdict.ts";
-import type { BackendTarget } from "../references/backends.ts";
 
 export interface CompiledRules {
   /** One for each match of each rule, ready to be placed into host tables. */

@@ -9,9 +9,9 @@ import { Unservable } from "./compiled.ts";
 import { unicodeClasses } from "./unicode-classes.ts";
 
 /**
- * RE2 matches in time proportional to text times program, so a large program would make one
- * tenant's pattern everybody's cost. Repetitions make large programs of short texts: the length
- * alone says little.
+ * RE2 matches in time proportional to the text times the program, so one tenant's large program
+ * would slow down everybody. A short pattern with repetitions can be a large program, so both are
+ * limited.
  */
 const MAX_PATTERN_LENGTH = 1024;
 const MAX_PROGRAM_SIZE = 500;
@@ -37,8 +37,8 @@ function patternProblem(pattern: string): string | undefined {
 }
 
 /**
- * Quoted text, which means nothing; a class; a character by its number; any other escape, so that
- * its second character begins no other.
+ * Quoted text, which contains no escapes; a class; a character by its number; any other escape. The
+ * last one consumes its second character, so that it cannot begin another escape.
  */
 const escapes =
   /\\Q.*?(?:\\E|$)|\\[pP](?:\{\^?(?<name>[^}]*)\}|(?<letter>.))|\\x(?:\{(?<long>[0-9A-Fa-f]*)\}|[0-9A-Fa-f]{2})|\\(?<octal>[0-7]{1,3})|\\./gs;

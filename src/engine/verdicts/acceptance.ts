@@ -1,18 +1,19 @@
 /**
- * Whether a Gateway is accepted because of its listeners.
- *   rejected   it has listeners of its own, and no listener of the merged list is valid: neither
- *              its own nor one of a ListenerSet, XListenerSet or child Gateway
- *   accepted   otherwise. Without listeners of its own it has nothing that could be invalid
+ * Whether a Gateway is accepted because of its listeners:
+ *
+ * - Rejected: it has listeners of its own, and no listener of the merged list is valid, neither its
+ *   own nor one of a ListenerSet, XListenerSet or child Gateway.
+ * - Accepted: otherwise. Without listeners of its own it has nothing that could be invalid.
  *
  * "At least one distinct Listener MUST be present, or else the Gateway effectively contains no
- * Listeners, and must be rejected from processing as a whole" (Gateway.spec.listeners). GEP-1713
- * lets Accepted of a Gateway "reflect the status of the local configuration": read to the letter, a
- * Gateway that serves its sets would be Accepted=False. What is served is the merged list; so that
- * decides.
+ * Listeners, and must be rejected from processing as a whole" (Gateway.spec.listeners, Handling
+ * indistinct Listeners). GEP-1713, Gateway Conditions, lets Accepted of a Gateway "reflect the
+ * status of the local configuration". Taken literally, a Gateway that serves its sets would be
+ * Accepted=False. What is served is the merged list, so the merged list decides.
  *
  * There is no circle: whether a listener is valid never depends on whether its Gateway is accepted
- * for its listeners. Only a set without any valid listener asks, so nobody else is woken when it
- * flips.
+ * for its listeners. Only a set without any valid listener depends on it, so a flip recomputes
+ * nothing else.
  */
 import type { Key } from "../../api/key.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";

@@ -1,8 +1,11 @@
 /**
  * Conditions of one listener. All four are always written, also when nothing is wrong: monitors
- * flag an absent condition. Accepted the listener is valid and holds its port and hostname
- * Conflicted another listener holds them ResolvedRefs its certificates, kinds and CA references
- * resolve Programmed the data plane has said so
+ * flag an absent condition.
+ *
+ * - Accepted: the listener is valid and holds its port and hostname.
+ * - Conflicted: another listener holds them.
+ * - ResolvedRefs: its certificates, kinds and CA references resolve.
+ * - Programmed: the data plane has reported it as programmed.
  */
 import type { Key } from "../../api/key.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";

@@ -1,11 +1,15 @@
 /**
- * Conditions of whatever carries listeners. a set Accepted when its Gateway takes it and at least
- * one entry is valid (seed 000, "ListenerSet Conditions"); it speaks of its own entries only a
- * Gateway speaks of its own listeners and of its children's, never of its sets' (seed 000, "Gateway
- * Conditions"; seed 001, "Gateway Conditions") a child speaks of its own listeners, within what its
- * parent allows A Gateway and what is attached to it never contradict each other: one valid
- * listener anywhere in the merged list makes the Gateway accepted; with none, all of them say that
- * it is not (`acceptance.ts`).
+ * Conditions of every kind that carries listeners:
+ *
+ * - A set is Accepted when its Gateway takes it and at least one of its entries is valid (GEP-1713,
+ *   ListenerSet Conditions). Its conditions summarise its own entries only.
+ * - A Gateway summarises its own listeners (GEP-1713, Gateway Conditions) and those of its child
+ *   Gateways (GEP-1713 (provisional), Gateway Conditions), never those of its sets.
+ * - A child Gateway summarises its own listeners, within what its parent allows.
+ *
+ * A Gateway and what is attached to it never contradict each other: one valid listener anywhere in
+ * the merged list makes the Gateway accepted; with none, all of them say that it is not
+ * (`acceptance.ts`).
  */
 import type { Gateway } from "../../api/gateway.ts";
 import type { Key } from "../../api/key.ts";
@@ -35,7 +39,6 @@ export interface OwnerSources {
   readonly references: ReadonlyCollection<GatewayReferences>;
 }
 
-/** What the judges of this file look at. */
 type Sources = OwnerSources & { readonly acceptance: Acceptance };
 
 export function deriveOwnerVerdicts(graph: Graph, given: OwnerSources): ReadonlyCollection<OwnerVerdict> {
@@ -103,8 +106,8 @@ function judgeSet({ owner, problem, orphan }: Attachment, lookup: Lookup, source
       : notValid(invalid);
     return { ...base, conditions: [fails("Accepted", failure), fails("Programmed", failure)] };
   }
-  // The reason stays Accepted when only some entries are invalid (seed 000, conformance list; seed
-  // 004, "Top-level ListenerSet conditions").
+  // The reason stays Accepted when only some entries are invalid (GEP-1713, Conformance Details,
+  // scenario 6).
   const message =
     invalid.length === 0 ? "the set is accepted" : `the set is accepted; ${notValid(invalid).message}`;
   return { ...base, conditions: [holds("Accepted", "Accepted", message), programmedVerdict(valid)] };
@@ -185,8 +188,8 @@ function resolvedRefs(
 }
 
 /**
- * Tells whoever looks that clients without a valid certificate are let in; there only while it is
- * so (GatewayConditionInsecureFrontendValidationMode).
+ * Warns that clients without a valid certificate are let in. The condition is absent otherwise
+ * (GatewayConditionInsecureFrontendValidationMode).
  */
 function insecureFrontend(gateway: Gateway | undefined): readonly Verdict[] {
   const frontend = gateway?.spec.tls?.frontend;
@@ -196,7 +199,10 @@ function insecureFrontend(gateway: Gateway | undefined): readonly Verdict[] {
   return [holds("InsecureFrontendValidationMode", "ConfigurationChanged", message)];
 }
 
-/** Seed 003, "Gateway Conditions": only where somebody uses the experimental kind. */
+/**
+ * GEP-1713 (experimental), Gateway Conditions. The condition is written only where somebody uses
+ * the experimental kind.
+ */
 function attachedListenerSets(
   key: Key,
   accepted: number,
@@ -247,33 +253,35 @@ function listenersConditions(
         : holds("Accepted", "Accepted", "the Gateway is accepted");
   if (infrastructure !== undefined) return [accepted, fails("Programmed", infrastructure)];
   if (other !== undefined) return [accepted, programmedElsewhere(other)];
-  return [accepted, valid.length === 0 ? PROGRAMMED : programmedVerdict(valid)];
+  return [accepted, valid.length === 0 ? OWNER_PROGRAMMED : programmedVerdict(valid)];
 }
 
-/** Names are told of the Gateway's own listeners alone. */
+/** Names only listeners of the Gateway itself. */
 function whoIsAccepted(own: readonly JudgedListener[]): string {
   return own.length === 0 ? "a listener of an attached resource is accepted" : `accepted: ${namesOf(own)}`;
 }
 
 function programmedElsewhere(best: JudgedListener): Verdict {
-  if (best.programmed) return PROGRAMMED;
+  if (best.programmed) return OWNER_PROGRAMMED;
   return fails("Programmed", {
     reason: programmedReason(best) === "Pending" ? "Pending" : "Invalid",
     message: "no listener of an attached resource is served",
   });
 }
 
-/** What goes without saying. */
-export const PROGRAMMED: Verdict = holds(
+export const OWNER_PROGRAMMED: Verdict = holds(
   "Programmed",
   "Programmed",
   "the data plane serves all that is valid",
 );
 
-/** Programmed as soon as one valid listener is served; whoever is not says so itself. */
+/**
+ * Programmed as soon as one valid listener is served; each listener that is not has its own
+ * condition.
+ */
 function programmedVerdict(valid: readonly JudgedListener[]): Verdict {
   const waiting = valid.filter((listener) => !listener.programmed);
-  if (waiting.length < valid.length) return PROGRAMMED;
+  if (waiting.length < valid.length) return OWNER_PROGRAMMED;
   const why = waiting[0] && programmedReason(waiting[0]);
   return fails("Programmed", {
     reason: why === "Pending" ? "Pending" : "Invalid",
@@ -288,7 +296,7 @@ function notValid(listeners: readonly JudgedListener[]): Failure {
   };
 }
 
-/** Of a set or child that has no valid listener, like the whole Gateway. */
+/** For a set or child that has no valid listener while the Gateway has none either. */
 function parentNotAccepted(listeners: readonly JudgedListener[]): Failure {
   const { reason, message } = PARENT_NOT_ACCEPTED;
   return { reason, message: `${message}: it has no valid listener; ${notValid(listeners).message}` };
@@ -308,8 +316,8 @@ function judgedListeners(owner: Owner, lookup: Lookup, { judged }: Sources): rea
 }
 
 /**
- * Entries of an owner that is not attached belong to no Gateway: nothing attaches to them (seed
- * 004, "AttachedRoutes").
+ * Entries of an owner that is not attached belong to no Gateway: nothing attaches to them
+ * (cloudflare-tunnel-gateway-controller, ListenerSet, AttachedRoutes).
  */
 function refusedListeners(owner: Owner, problem: Failure): readonly JudgedListener[] {
   const conditions: readonly Verdict[] = [

@@ -1,9 +1,13 @@
 /**
- * What replicas that lag mean for a Gateway's Programmed condition. some lag True: the newest
- * configuration is served somewhere; the message says how many do not serve it yet all lag False,
- * Pending: it is served nowhere (GatewayReasonPending) Only the Gateway says so. Its sets and
- * children speak of their own entries, each of which was confirmed or is pending by itself; a
- * replica that stumbles is nothing that a thousand tenants have to be told.
+ * What replicas that lag mean for a Gateway's Programmed condition:
+ *
+ * - Some lag: True. The newest configuration is served somewhere; the message says how many
+ *   replicas do not serve it yet.
+ * - All lag: False, Pending. It is served nowhere (GatewayReasonPending).
+ *
+ * Only the Gateway says so. Its sets and children report their own entries, each of which was
+ * confirmed or is pending by itself. One slow replica is not worth a status write for each of a
+ * thousand tenants.
  */
 
 import type { ReplicaFact } from "../foundation/inputs.ts";

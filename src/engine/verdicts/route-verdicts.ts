@@ -59,7 +59,7 @@ function judgeParent({ refused }: ParentOutcome, compiled: CompiledRoute | undef
   return [ACCEPTED, resolved, holds("PartiallyInvalid", first.failure.reason, message)];
 }
 
-/** What the data plane refuses of it comes last, and most routes have no such thing. */
+/** What the data plane refuses comes last. Most routes have no such condition. */
 function withRefusal(
   conditions: readonly Verdict[],
   parent: ParentOutcome,

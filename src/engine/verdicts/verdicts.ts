@@ -28,8 +28,8 @@ export interface OwnerVerdict extends VerdictBase {
   readonly addresses?: readonly GatewayStatusAddress[];
   readonly attachedListenerSets?: number;
   /**
-   * A set whose Gateway does not exist: told where it is asked for, written only over what was
-   * written before.
+   * A set whose Gateway does not exist. Its status is shown on request, but written only where a
+   * status was written before.
    */
   readonly orphan?: true;
 }

@@ -9,10 +9,10 @@ import type { Rule } from "../../plan/rule.ts";
 import { whyBefore } from "../precedence.ts";
 import type { RequestFacts } from "../request.ts";
 import type { RoutingTable } from "../routing-table.ts";
-import type { Elimination, ListenerRef } from "./explanation.ts";
+import type { CandidateListener, Elimination } from "./explanation.ts";
 import { mismatchOf, shown } from "./mismatch.ts";
 
-export function listenerRef(listener: ListenerItem): ListenerRef {
+export function candidateOf(listener: ListenerItem): CandidateListener {
   return { ...listener.owner, section: listener.section, hostname: listener.hostname };
 }
 
@@ -26,7 +26,7 @@ export function losingListeners(
     .filter((listener) => listener.id !== winner?.id)
     .sort((a, b) => compareSpecificity(a.hostname, b.hostname) || (a.id < b.id ? -1 : 1))
     .map((listener): Elimination => {
-      const ref = listenerRef(listener);
+      const ref = candidateOf(listener);
       if (winner === undefined || !isFor(listener.hostname, name)) {
         const asked = name === undefined ? "a client that names no host" : shown(name);
         return {
@@ -60,7 +60,7 @@ export function losingRules(
   const others = [...table.hostsOf(at.listener.id)]
     .filter((host) => !asked.includes(host))
     .sort((a, b) => compareSpecificity(a.hostname, b.hostname) || (a.hostname < b.hostname ? -1 : 1));
-  const listener = listenerRef(at.listener);
+  const listener = candidateOf(at.listener);
   const lost: Elimination[] = [];
   for (const host of asked) {
     for (const rule of host.rules) {

@@ -13,14 +13,14 @@ import { redirectLocation } from "../redirect.ts";
 import { RequestFacts, type RequestView } from "../request.ts";
 import type { RoutingTable } from "../routing-table.ts";
 import { sharesOf } from "./backend-share.ts";
-import { listenerRef, losingListeners, losingRules, pattern } from "./elimination.ts";
+import { candidateOf, losingListeners, losingRules, pattern } from "./elimination.ts";
 import type {
+  CandidateListener,
   Elimination,
   ExplainedRequest,
   Explanation,
+  ExplanationStep,
   GuardOutcome,
-  ListenerRef,
-  Step,
 } from "./explanation.ts";
 import { clientAddressSource, guardOutcome, guardText } from "./guard-outcome.ts";
 import { shown } from "./mismatch.ts";
@@ -30,15 +30,15 @@ export function explainRequest(table: RoutingTable, request: ExplainedRequest): 
 }
 
 /** The outcome of an explanation, before steps and candidates are put beside it. */
-type Verdict = Pick<Explanation, "outcome"> &
+type Decision = Pick<Explanation, "outcome"> &
   Partial<Pick<Explanation, "status" | "location" | "route" | "backends">>;
 
 class Inquiry {
   readonly #table: RoutingTable;
   readonly #request: ExplainedRequest;
-  readonly #steps: Step[] = [];
+  readonly #steps: ExplanationStep[] = [];
   readonly #eliminated: Elimination[] = [];
-  #listener: ListenerRef | undefined;
+  #listener: CandidateListener | undefined;
   #guards: readonly GuardOutcome[] = [];
 
   constructor(table: RoutingTable, request: ExplainedRequest) {
@@ -47,18 +47,18 @@ class Inquiry {
   }
 
   run(): Explanation {
-    const verdict = this.#atPort();
+    const decision = this.#atPort();
     return {
       ...(this.#listener === undefined ? {} : { listener: this.#listener }),
       backends: [],
-      ...verdict,
+      ...decision,
       guards: this.#guards,
       steps: this.#steps,
       eliminated: this.#eliminated,
     };
   }
 
-  #atPort(): Verdict {
+  #atPort(): Decision {
     const { scheme } = this.#request;
     const port = this.#choosePort();
     if (port === undefined) return this.#refuse("port", `nothing listens on port ${this.#request.port}`);
@@ -95,7 +95,7 @@ class Inquiry {
       if (port === chosen) continue;
       for (const listener of this.#table.listenersOf(port.id)) {
         this.#eliminated.push({
-          listener: listenerRef(listener),
+          listener: candidateOf(listener),
           rule: "port",
           reason: `belongs to Gateway ${port.gateway}, which has addresses of its own`,
         });
@@ -104,7 +104,7 @@ class Inquiry {
     return chosen;
   }
 
-  #atCleartext(port: PortItem): Verdict {
+  #atCleartext(port: PortItem): Decision {
     const name = hostnameOf(this.#request.authority);
     const admission = this.#table.admitHttp(port.id, this.#request.authority);
     const listener = "listener" in admission ? admission.listener : undefined;
@@ -116,7 +116,7 @@ class Inquiry {
     return this.#atRules(port, admission.listener);
   }
 
-  #atHandshake(port: PortItem): Verdict {
+  #atHandshake(port: PortItem): Decision {
     const sni = this.#serverName();
     this.#note(
       "sni",
@@ -142,7 +142,7 @@ class Inquiry {
     return name === "" || name.startsWith("[") || /^[\d.]+$/.test(name) ? undefined : name;
   }
 
-  #refusedHandshake(port: PortItem, listener: ListenerItem): Verdict | undefined {
+  #refusedHandshake(port: PortItem, listener: ListenerItem): Decision | undefined {
     const { tls } = listener;
     if (tls?.mode === "Terminate" && !tls.certificates.some((id) => this.#table.get("certificate", id))) {
       return this.#refuse("certificate", "the listener has no certificate to present");
@@ -164,7 +164,7 @@ class Inquiry {
     return undefined;
   }
 
-  #atAuthority(port: PortItem, connection: ListenerItem): Verdict {
+  #atAuthority(port: PortItem, connection: ListenerItem): Decision {
     const name = hostnameOf(this.#request.authority);
     const admission = this.#table.admitHttps(connection.id, this.#request.authority);
     if ("listener" in admission) {
@@ -185,7 +185,7 @@ class Inquiry {
     for (const listener of this.#table.listenersOf(port.id)) {
       const admission = this.#table.admitHttps(listener.id, name);
       if (!("listener" in admission)) continue;
-      const ref = listenerRef(listener);
+      const ref = candidateOf(listener);
       const at = this.#eliminated.findIndex(({ listener: other }) => sameListener(other, ref));
       const reason = `421: host ${shown(name)} is its own, but the connection was opened for another listener`;
       if (at >= 0) this.#eliminated[at] = { listener: ref, rule: "misdirected", reason };
@@ -193,7 +193,7 @@ class Inquiry {
     }
   }
 
-  #atRules(port: PortItem, listener: ListenerItem): Verdict {
+  #atRules(port: PortItem, listener: ListenerItem): Decision {
     const name = hostnameOf(this.#request.authority);
     const view = viewOf(this.#request);
     const rule = this.#table.matchRule(listener.id, this.#request.authority, view);
@@ -206,7 +206,7 @@ class Inquiry {
     return this.#guarded(port, winner.rule);
   }
 
-  #atStream(port: PortItem, sni: string | undefined): Verdict {
+  #atStream(port: PortItem, sni: string | undefined): Decision {
     const listener = this.#table.listenerFor(port.id, sni);
     if (listener === undefined) return this.#refuse("listener", "no listener is attached to the port");
     if (this.#listener === undefined) this.#choose(listener, "the only one of its port");
@@ -214,9 +214,9 @@ class Inquiry {
     const winner = this.#located(listener, sni, rule);
     this.#eliminate(losingRules(this.#table, { listener, name: sni, winner }));
     if (winner === undefined) return this.#refuse("rule", "no route of the listener takes the connection");
-    const verdict = this.#guarded(port, winner.rule);
+    const decision = this.#guarded(port, winner.rule);
     // A stream has no answer to give: what would be a status is a closed connection.
-    return verdict.outcome === "respond" ? withoutStatus(verdict) : verdict;
+    return decision.outcome === "respond" ? withoutStatus(decision) : decision;
   }
 
   /** The host whose rule was found: the first asked that holds it. */
@@ -240,7 +240,7 @@ class Inquiry {
   }
 
   /** Guards come before the action, whatever it is. The first one that refuses decides. */
-  #guarded(port: PortItem, rule: Rule): Verdict {
+  #guarded(port: PortItem, rule: Rule): Decision {
     const { client } = this.#request;
     this.#guards = (rule.guards ?? []).map((id) => guardOutcome(id, this.#table.get("guard", id), client));
     for (const outcome of this.#guards) {
@@ -253,7 +253,7 @@ class Inquiry {
     return this.#act(port, rule);
   }
 
-  #act(port: PortItem, { origin: route, match, action }: Rule): Verdict {
+  #act(port: PortItem, { origin: route, match, action }: Rule): Decision {
     switch (action.type) {
       case "respond":
         return { ...this.#respond("rule", action.status, action.reason), route };
@@ -296,19 +296,19 @@ class Inquiry {
 
   #choose(listener: ListenerItem, why: string): void {
     const { kind, namespace, name } = listener.owner;
-    this.#listener = listenerRef(listener);
+    this.#listener = candidateOf(listener);
     this.#note(
       "listener",
       `${kind} ${namespace}/${name}, ${listener.section} (${pattern(listener.hostname)}): ${why}`,
     );
   }
 
-  #respond(at: Step["at"], status: number, text: string): Verdict {
+  #respond(at: ExplanationStep["at"], status: number, text: string): Decision {
     this.#note(at, `${status}: ${text}`);
     return { outcome: "respond", status };
   }
 
-  #refuse(at: Step["at"], text: string): Verdict {
+  #refuse(at: ExplanationStep["at"], text: string): Decision {
     this.#note(at, `refused: ${text}`);
     return { outcome: "refuse" };
   }
@@ -318,13 +318,13 @@ class Inquiry {
     for (const candidate of candidates) this.#eliminated.push(candidate);
   }
 
-  #note(at: Step["at"], text: string): void {
+  #note(at: ExplanationStep["at"], text: string): void {
     this.#steps.push({ at, text });
   }
 }
 
-function withoutStatus({ status: _, location: __, ...verdict }: Verdict): Verdict {
-  return { ...verdict, outcome: "refuse" };
+function withoutStatus({ status: _, location: __, ...decision }: Decision): Decision {
+  return { ...decision, outcome: "refuse" };
 }
 
 function shareText({ namespace, name, port, share, status }: Explanation["backends"][number]): string {
@@ -332,7 +332,7 @@ function shareText({ namespace, name, port, share, status }: Explanation["backen
   return `${target} (${Math.round(share * 1000) / 10} %${status === undefined ? "" : `, answered with ${status}`})`;
 }
 
-function sameListener(a: ListenerRef, b: ListenerRef): boolean {
+function sameListener(a: CandidateListener, b: CandidateListener): boolean {
   return a.kind === b.kind && a.namespace === b.namespace && a.name === b.name && a.section === b.section;
 }
 

@@ -33,18 +33,18 @@ export interface Explanation {
   readonly status?: number;
   /** For redirects. */
   readonly location?: string;
-  readonly listener?: ListenerRef;
+  readonly listener?: CandidateListener;
   readonly route?: RuleOrigin;
   readonly backends: readonly BackendShare[];
   /** The guards of the rule, in their order. */
   readonly guards: readonly GuardOutcome[];
   /** What was decided, in order. */
-  readonly steps: readonly Step[];
+  readonly steps: readonly ExplanationStep[];
   /** Every other candidate, and why it lost. */
   readonly eliminated: readonly Elimination[];
 }
 
-export interface ListenerRef extends OwnerRef {
+export interface CandidateListener extends OwnerRef {
   readonly section: string;
   readonly hostname: string;
 }
@@ -72,7 +72,7 @@ export interface GuardOutcome {
   readonly result: "passes" | "refuses" | "counts" | "depends" | "absent";
 }
 
-export interface Step {
+export interface ExplanationStep {
   readonly at:
     | "port"
     | "client"
@@ -89,7 +89,7 @@ export interface Step {
 
 /** One candidate that lost. For a route's rule, `listener` is the one that it is attached to. */
 export interface Elimination {
-  readonly listener: ListenerRef;
+  readonly listener: CandidateListener;
   readonly route?: RuleOrigin;
   readonly rule: EliminationRule;
   readonly reason: string;

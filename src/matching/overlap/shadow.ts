@@ -26,8 +26,8 @@ export interface PartlyTakenRule {
 }
 
 /**
- * Rules with conditions compared per path and rule at most; what lies beyond goes unreported rather
- * than slow.
+ * The most rules with conditions that are compared per path. Overlaps beyond that are not reported:
+ * the check must stay fast.
  */
 const COMPARED = 32;
 const ANCESTORS = 64;
@@ -49,7 +49,7 @@ export function overlapsWithin(host: HostItem): {
       shadowed.push({ host, rule, by, identical: coversMatch(rule.match, by.match) });
       continue;
     }
-    // What is shadowed shadows nothing that its own shadow does not.
+    // A shadowed rule shadows nothing that the rule before it does not shadow as well.
     earlier.add(rule);
     live.push(rule);
   }

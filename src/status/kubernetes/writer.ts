@@ -1,10 +1,15 @@
 /**
- * Writes verdicts into the cluster. own parts only read, modify, write under the version that was
- * read; a conflict reads again only on change what the object already says is not written, so a new
- * leader writes nothing that is already true newest only one write at a time for an object, of
- * whatever is true by then gathered what would soon be written again waits for a moment
- * (`gathering.ts`) no fights what somebody keeps rewriting is written again ever more rarely, and
- * that is reported Every replica feeds it; only the one that leads calls `run`.
+ * Writes verdicts into the cluster:
+ *
+ * - Own parts only: read, modify, write under the version that was read. A conflict reads again.
+ * - Only on change: what the object already says is not written, so a new leader writes nothing
+ *   that is already true.
+ * - Newest only: one write at a time for an object, of whatever is true by then.
+ * - Gathered: what would soon be written again waits for a moment (`gathering.ts`).
+ * - Competing writers: what somebody keeps rewriting is written again ever more rarely, and that is
+ *   reported.
+ *
+ * Every replica feeds it; only the one that leads calls `run`.
  */
 import { setImmediate } from "node:timers/promises";
 import { type Key, kindOf, partsOf } from "../../api/key.ts";

@@ -30,7 +30,10 @@ export interface SettingSource {
 
 export interface EffectiveValue extends SettingSource {
   readonly field: TrafficField | "clientAddress";
-  /** Of a TrafficPolicy, with what they do to the request. Empty: it cannot be read, nothing passes. */
+  /**
+   * Of a TrafficPolicy, with what they do to the request. Empty: they cannot be read, and nothing
+   * passes.
+   */
   readonly checks?: readonly { readonly check: GuardCheck; readonly result: GuardOutcome["result"] }[];
   /** Of a ClientPolicy. */
   readonly clientAddress?: ClientAddressPlan;

@@ -3,13 +3,13 @@
  * listener took.
  */
 import { hostnameOf, normalizeName } from "../../matching/authority.ts";
-import type { Elimination, ExplainedRequest, ListenerRef } from "../../matching/explain/explanation.ts";
+import type { CandidateListener, Elimination, ExplainedRequest } from "../../matching/explain/explanation.ts";
 import { matchesName } from "../../plan/hostname.ts";
 import type { RuleOrigin } from "../../plan/rule.ts";
 import { describeListener, type ListenerView, type MergedState, type OwnerView } from "../merged-state.ts";
 
 export interface RefusedCandidate {
-  readonly listener?: ListenerRef;
+  readonly listener?: CandidateListener;
   readonly route?: Pick<RuleOrigin, "kind" | "namespace" | "name">;
   readonly rule: "conflict" | "not-accepted" | "not-attached";
   readonly reason: string;
@@ -50,7 +50,7 @@ function refusedListener({ kind, namespace, name }: OwnerView, listener: Listene
   const { section, hostname, state, reason, message, heldBy } = listener;
   const holder = heldBy === undefined ? "" : `; held by ${describeListener(heldBy)}`;
   return {
-    listener: { kind: kind as ListenerRef["kind"], namespace, name, section, hostname },
+    listener: { kind: kind as CandidateListener["kind"], namespace, name, section, hostname },
     rule: state === "conflicted" ? "conflict" : "not-accepted",
     reason: `${reason}: ${message}${holder}`,
   };

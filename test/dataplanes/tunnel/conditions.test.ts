@@ -1,8 +1,8 @@
 /**
- * The condition tables of seed 004, line by line, through the tunnel data plane: engine, API, edge,
- * connector and proxy are all there. Where the seed's own controller says something untrue (a set
- * of TCP entries alone is Accepted, Programmed without connectors), the line here says what is
- * true.
+ * The condition tables of cloudflare-tunnel-gateway-controller (its page "ListenerSet"), line by
+ * line, through the tunnel data plane: engine, API, edge, connector and proxy are all there. Where
+ * that controller says something untrue (a set of TCP entries alone is Accepted, Programmed without
+ * connectors), the line here says what is true.
  */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";

@@ -27,7 +27,7 @@ export function conflicts(scene: () => Scene): void {
     );
 
     test.each(cases)(
-      "$kind with a $against, other entries valid: $spare (seed 000, Conformance Details; seed 004, Per-entry conditions)",
+      "an entry has a $kind with a $against, other entries valid: $spare (GEP-1713, Conformance Details)",
       async ({ kind, against, spare }) => {
         const port = against === "Gateway" ? 8080 : 9090;
         const hostname = against === "Gateway" ? "gw.example.com" : "wanted.example.com";
@@ -66,7 +66,7 @@ export function conflicts(scene: () => Scene): void {
       },
     );
 
-    test("the holder goes: Conflicted turns False, and the route that waited is served (seed 000, Listener and ListenerSet Conflicts)", async () => {
+    test("when the holder goes, Conflicted turns False and the route that waited is served (GEP-1713, Listener and ListenerSet Conflicts)", async () => {
       const holder = set("team-b", "holder", http("held", "wanted.example.com"));
       const next = set("team-a", "next", http("web", "wanted.example.com"));
       const waiting = httpRoute(
@@ -78,7 +78,7 @@ export function conflicts(scene: () => Scene): void {
       await nextSecond();
       await scene().cluster.apply(next, waiting);
       await scene().says(next, NOT_VALID);
-      // A route of a conflicted entry is counted (seed 004, AttachedRoutes).
+      // A route of a conflicted entry is counted (ListenerEntryStatus.attachedRoutes).
       await scene().cluster.settled(next, (stored) =>
         expect(listenerOf(stored, "web").attachedRoutes).toBe(1),
       );
@@ -88,7 +88,7 @@ export function conflicts(scene: () => Scene): void {
       await scene().cluster.answers({ url: "http://wanted.example.com/", address: scene().address });
     });
 
-    test("entries beyond the limit are refused with TooManyListeners (seed 000, ListenerConditions Within a ListenerSet)", async () => {
+    test("entries beyond the limit are refused with TooManyListeners (GEP-1713, ListenerConditions Within a ListenerSet)", async () => {
       const entries = Array.from({ length: MAX_LISTENERS }, (_, at) =>
         http(`l-${at}`, `l-${at}.example.com`),
       );

@@ -23,7 +23,7 @@ export function classesAndHandshake(scene: () => Scene): void {
     const other = (name: string, spec: object): Named =>
       ({ apiVersion: GATEWAY_API, kind: "GatewayClass", metadata: { name }, spec }) as Named;
 
-    test("of ours: accepted, its version supported, its features told in order", async () => {
+    test("a class of ours is accepted, its version supported, its features listed in order", async () => {
       const { status } = await scene().says(other("mergeway", {}), {
         Accepted: "True/Accepted",
         SupportedVersion: "True/SupportedVersion",
@@ -33,7 +33,7 @@ export function classesAndHandshake(scene: () => Scene): void {
       expect(names).toEqual([...names].sort());
     });
 
-    test("of others: as the CRD has made it", async () => {
+    test("a class of another controller stays as the CRD has made it", async () => {
       const foreign = other("foreign", { controllerName: "example.com/other" });
       const broken = other("broken", {
         controllerName: CONTROLLER,
@@ -65,27 +65,30 @@ export function classesAndHandshake(scene: () => Scene): void {
 
   describe("handshake", () => {
     test.each([
-      ["is not specified", {}, NOT_ALLOWED, NOT_ALLOWED],
+      ["that are absent", {}, NOT_ALLOWED, NOT_ALLOWED],
       ["from None", { allowedListeners: { namespaces: { from: "None" } } }, NOT_ALLOWED, NOT_ALLOWED],
       ["from Same", { allowedListeners: { namespaces: { from: "Same" } } }, ACCEPTED, NOT_ALLOWED],
       ["from All", { allowedListeners: { namespaces: { from: "All" } } }, ACCEPTED, ACCEPTED],
-    ])("allowedListeners %s (seed 000, Gateway & ListenerSet Handshake)", async (_title, spec, near, far) => {
-      const { allowedListeners: _, ...closed } = (shared as unknown as { spec: Record<string, unknown> })
-        .spec;
-      const changed = { ...shared, spec: { ...closed, ...spec } } as Named;
-      await ok(scene().cluster.bed.kubectl(["replace", "-f", "-"], JSON.stringify(changed)));
-      const [own, distant] = [
-        set("infra", "own", http("web", "a.example.com")),
-        set("team-a", "far", http("web", "b.example.com")),
-      ];
-      await scene().cluster.apply(own, distant);
-      await scene().says(own, near);
-      await scene().says(distant, far);
-      await scene().counts([near, far].filter((each) => each === ACCEPTED).length);
-      await scene().cluster.apply(shared);
-    });
+    ])(
+      "allowedListeners %s decide which sets are accepted (GEP-1713, Gateway & ListenerSet Handshake)",
+      async (_title, spec, near, far) => {
+        const { allowedListeners: _, ...closed } = (shared as unknown as { spec: Record<string, unknown> })
+          .spec;
+        const changed = { ...shared, spec: { ...closed, ...spec } } as Named;
+        await ok(scene().cluster.bed.kubectl(["replace", "-f", "-"], JSON.stringify(changed)));
+        const [own, distant] = [
+          set("infra", "own", http("web", "a.example.com")),
+          set("team-a", "far", http("web", "b.example.com")),
+        ];
+        await scene().cluster.apply(own, distant);
+        await scene().says(own, near);
+        await scene().says(distant, far);
+        await scene().counts([near, far].filter((each) => each === ACCEPTED).length);
+        await scene().cluster.apply(shared);
+      },
+    );
 
-    test("a namespace whose label comes and goes: True, False, True, and its time each time (seed 000, Selector)", async () => {
+    test("a namespace whose label comes and goes turns Accepted True, False, True, each with a new time (GEP-1713, Gateway & ListenerSet Handshake)", async () => {
       const own = set("team-b", "own", http("web", "a.example.com"));
       await scene().cluster.apply(own);
       await scene().says(own, ACCEPTED);
@@ -102,7 +105,7 @@ export function classesAndHandshake(scene: () => Scene): void {
       await scene().counts(1);
     });
 
-    test("a spec that changes and a condition that does not: its generation moves, its time does not", async () => {
+    test("when a spec changes and a condition does not, its generation moves and its time does not", async () => {
       const own = set("team-a", "own", http("web", "a.example.com"));
       await scene().cluster.apply(own);
       await scene().says(own, ACCEPTED);
@@ -120,7 +123,7 @@ export function classesAndHandshake(scene: () => Scene): void {
       }
     });
 
-    test("a Gateway that is not accepted: its sets say ParentNotAccepted, its addresses go and come (seed 000, ListenerSet Conditions)", async () => {
+    test("while a Gateway is not accepted, its sets say ParentNotAccepted and it has no addresses (GEP-1713, ListenerSet Conditions)", async () => {
       const own = set("team-a", "own", http("web", "a.example.com"));
       await scene().cluster.apply(own);
       await scene().says(own, ACCEPTED);
@@ -165,7 +168,7 @@ export function classesAndHandshake(scene: () => Scene): void {
       await scene().says(other, NOT_VALID);
     });
 
-    test("a set that goes to another Gateway: the one counts it no more and stops serving it, the other begins", async () => {
+    test("when a set goes to another Gateway, the first no longer counts and serves it, and the second does", async () => {
       const second: Place = { namespace: "infra", name: "second" };
       const other = gateway(second, {
         allowedListeners: { namespaces: { from: "All" } },

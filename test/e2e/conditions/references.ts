@@ -28,7 +28,7 @@ export function references(scene: () => Scene): void {
       }) as Named;
     const resolved = (stored: Stored): Condition => conditionOf(listenerOf(stored, "safe"), "ResolvedRefs");
 
-    test("a grant that is missing, given, and taken away (seed 000, ReferenceGrant Semantics; seed 004, ReferenceGrant scoping)", async () => {
+    test("ResolvedRefs follows a grant that is missing, given, and taken away (GEP-1713, ReferenceGrant Semantics)", async () => {
       const own = set("team-a", "own", tls("a.example.com", 8443, { name: "wild", namespace: "certs" }));
       await scene().cluster.apply(own);
       await scene().entrySays(own, "safe", {
@@ -53,7 +53,7 @@ export function references(scene: () => Scene): void {
       await scene().counts(0);
     });
 
-    test("a certificate that is missing, no certificate, and good; with its HTTPS (seed 004, InvalidCertificateRef)", async () => {
+    test("ResolvedRefs and HTTPS follow a certificate that is missing, broken, and good (cloudflare-tunnel-gateway-controller, ListenerSet, Per-entry conditions)", async () => {
       const place: Place = { namespace: "team-a", name: "own" };
       const own = set(
         "team-a",

@@ -32,7 +32,7 @@ export function routes(scene: () => Scene): void {
         { parentRefs: [{ kind: "ListenerSet", name: "own", namespace: "team-a", sectionName: section }] },
       );
 
-    test("namespaces and kinds that a listener allows, and how many it counts (seed 000, conformance: routes)", async () => {
+    test("a listener takes and counts only routes of namespaces and kinds that it allows (GEP-1713, Conformance Details, scenarios 13 to 15)", async () => {
       const routes = [
         to("team-a", "near", "near"),
         to("team-b", "far", "near"),
@@ -55,15 +55,15 @@ export function routes(scene: () => Scene): void {
       expect(kinds).toEqual(["GRPCRoute"]);
       await scene().cluster.remove(routes[2]);
       await eventually(async () => expect(await attached()).toEqual([1, 0, 0]));
-      // A set that is refused as a whole belongs to no Gateway: nothing is attached (seed 004,
-      // AttachedRoutes).
+      // A set that is refused as a whole belongs to no Gateway: nothing is attached
+      // (cloudflare-tunnel-gateway-controller, ListenerSet, AttachedRoutes).
       await scene().cluster.apply(namespace("team-a", "no"));
       await eventually(async () => expect(await attached()).toEqual([0, 0, 0]));
       await scene().cluster.apply(namespace("team-a", "yes"));
       await eventually(async () => expect(await attached()).toEqual([1, 0, 0]));
     });
 
-    test("each parent is judged by itself, copied as it was given, and pruned when it is named no more (seed 000, Summary of Attachments)", async () => {
+    test("each parentRef has its own status, copied as it was given, and pruned when it is named no more (GEP-1713, Summary of Attachments)", async () => {
       const both = { name: "own", kind: "ListenerSet", group: "gateway.networking.k8s.io" };
       const parentRefs = [
         { ...both, sectionName: "near" },
@@ -90,7 +90,7 @@ export function routes(scene: () => Scene): void {
       await eventually(async () => expect(await scene().parentsOf(route)).toEqual([]));
     });
 
-    test("what other controllers have written stays as it is, on routes, sets and Gateways (never fighting others)", async () => {
+    test("what other controllers have written stays as it is, on routes, sets and Gateways", async () => {
       const route = to("team-a", "near", "near");
       await scene().cluster.apply(own, route);
       await scene().accepts(route, "True/Accepted");

@@ -17,8 +17,8 @@ import { at, EDGE, parentSet, set, type TunnelScene } from "./scene.ts";
 
 export function conditionTables(scene: () => TunnelScene): void {
   /**
-   * The tables of seed 004, line by line. Where they leave something untrue, the line here says
-   * what is true.
+   * The condition tables of cloudflare-tunnel-gateway-controller (its page "ListenerSet"), line by
+   * line. Where they leave something untrue, the line here says what is true.
    */
   describe("top-level conditions of a ListenerSet", () => {
     const place: Place = { namespace: "team-a", name: "table" };

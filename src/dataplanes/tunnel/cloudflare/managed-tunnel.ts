@@ -1,7 +1,10 @@
 /**
- * One tunnel that we make, configure and have a connector for. It goes through find or create →
- * configure → token → connector, beginning anew (after a wait that grows) where something fails.
- * Failures never end it: credentials may be mended at any time.
+ * One tunnel that we make, configure and have a connector for. Its steps:
+ *
+ *   find or create → configure → token → connector
+ *
+ * Where a step fails, it begins anew after a wait that grows. Failures never end it: credentials
+ * may be mended at any time.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { failureOf, type TunnelProblem } from "./api-failure.ts";
