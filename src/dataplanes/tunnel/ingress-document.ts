@@ -173,12 +173,15 @@ function rulesFor(pattern: string, { plan, held, refusals, options }: Context): 
       refusals.add(rule.origin, written.problem);
       continue;
     }
+    if (rule.guards?.length) refusals.add(rule.origin, GUARDED);
     rules.push({ ...hostname, ...written.rule });
     // Whatever comes after a rule for every path is never reached.
     if (written.rule.path === undefined) return rules;
   }
   return [...rules, end];
 }
+
+const GUARDED = "a TrafficPolicy: cloudflared cannot apply it, and the rule answers 500";
 
 type Written = { readonly rule: IngressRule } | { readonly problem: string };
 
