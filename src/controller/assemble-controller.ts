@@ -1,7 +1,7 @@
 /**
- * The controller, wired: one screen that shows who speaks to whom. Every replica watches, computes
- * and publishes the plan; the leader alone writes statuses, events and infrastructure. All that it
- * needs of the outside is a client of the API server; streams to pods are opened elsewhere.
+ * Wires the parts of the controller. Every replica watches, computes and publishes the plan. Only
+ * the leader writes statuses, Events and infrastructure. It needs nothing but a client of the API
+ * server; run-controller.ts opens the streams to pods.
  */
 import type { EndpointSlice } from "../api/core.ts";
 import { readAuthorities, readKeyPair } from "../certificates/read.ts";
@@ -165,7 +165,7 @@ export function assembleController(options: ControllerOptions, surroundings: Sur
           await tunnels.lead(true);
           await writer.run(leading);
         } finally {
-          // Whatever failed: who does not lead must not write.
+          // After any failure: a replica that does not lead must not write.
           publisher.lead(false);
           await tunnels.lead(false);
           await infrastructure.lead(false);

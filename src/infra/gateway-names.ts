@@ -23,7 +23,7 @@ export class GatewayNames {
     this.#find = find;
   }
 
-  /** Takes every change, before whoever asks for names. */
+  /** Takes every change, before names are asked for. */
   notice(key: Key, resource: Resource | undefined): void {
     if (!key.startsWith("Gateway/")) return;
     const before = this.#noted.get(key);

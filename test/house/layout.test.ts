@@ -1,4 +1,6 @@
-/** The layout of src: ARCHITECTURE.md says which folder may import which, and this test holds it. */
+/**
+ * The layout of src: ARCHITECTURE.md says which folder may import which, and this test holds it.
+ */
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
 import { backticked, filesOf, tableBelow, textOf } from "./sources.ts";

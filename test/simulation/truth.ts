@@ -90,7 +90,7 @@ function differences(
 function reportsOf(cluster: Cluster, plan: ReadonlyMap<string, string>): readonly ItemReport[] {
   return [...plan].flatMap(([id, text]) => {
     const said = cluster.alivePods.flatMap(({ plane }) =>
-      plane.serves.get(id) === text ? (plane.fateOf(id) ?? []) : [],
+      plane.serves.get(id) === text ? (plane.reportOf(id) ?? []) : [],
     );
     const report = said.find(({ state }) => state === "rejected") ?? said[0];
     return report === undefined ? [] : [report];

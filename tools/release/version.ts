@@ -36,7 +36,10 @@ interface VersionFile {
   readonly places: readonly Place[];
 }
 
-/** Text before a version, what ends the version, and how often that occurs; any number above 0 without. */
+/**
+ * The text before a version, the text that ends it, and how often both occur: once or more where
+ * `times` is absent.
+ */
 interface Place {
   readonly before: string;
   readonly after?: string;

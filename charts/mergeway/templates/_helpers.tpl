@@ -67,8 +67,8 @@ app.kubernetes.io/component: controller
 {{- end -}}
 
 {{/*
-Reading and telling: what is watched, and the statuses and events written about it. What has a status is also read by
-itself, when somebody else has written it in the meantime.
+Reading and telling: what is watched, and the statuses and events written about it. What has a
+status is also read by itself, when somebody else has written it in the meantime.
 */}}
 {{- define "mergeway.readRules" -}}
 - apiGroups: [gateway.networking.k8s.io]
@@ -97,7 +97,8 @@ itself, when somebody else has written it in the meantime.
 - apiGroups: [""]
   resources: [services]
   verbs: [list, watch]
-# Listed and watched by their metadata alone; the content is read of those that something refers to.
+# Listed and watched by their metadata alone; the content is read of those that something refers
+# to.
 - apiGroups: [""]
   resources: [secrets, configmaps]
   verbs: [get, list, watch]
@@ -126,7 +127,10 @@ itself, when somebody else has written it in the meantime.
   verbs: [create]
 {{- end -}}
 
-{{/* Making: what serves a Gateway, in the Gateway's own namespace. Server-side apply needs create and patch. */}}
+{{/*
+Making: what serves a Gateway, in the Gateway's own namespace. Server-side apply needs create and
+patch.
+*/}}
 {{- define "mergeway.infrastructureRules" -}}
 - apiGroups: [apps]
   resources: [deployments]
@@ -140,7 +144,8 @@ itself, when somebody else has written it in the meantime.
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
   verbs: [list, create, patch, delete]
-# Clusters with the admission plugin OwnerReferencesPermissionEnforcement ask for it before an object may be owned by a Gateway.
+# Clusters with the admission plugin OwnerReferencesPermissionEnforcement ask for it before an
+# object may be owned by a Gateway.
 - apiGroups: [gateway.networking.k8s.io]
   resources: [gateways/finalizers]
   verbs: [update]

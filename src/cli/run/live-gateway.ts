@@ -38,7 +38,7 @@ export class LiveGateway {
   readonly #infrastructureOf: (gateway: Key) => InfrastructureFact;
   readonly #tracker: ChangeTracker = new ChangeTracker();
   readonly #handlers: Set<(step: Step) => void> = new Set();
-  /** Ports and listeners whose fate the data plane has not told yet. */
+  /** Ports and listeners that the data plane has not reported on yet. */
   readonly #untold: Set<string> = new Set();
   readonly #loaded: PromiseWithResolvers<void> = Promise.withResolvers();
   readonly #settled: PromiseWithResolvers<void> = Promise.withResolvers();

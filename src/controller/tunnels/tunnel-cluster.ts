@@ -18,7 +18,7 @@ export const FINALIZER = "mergeway.dev/tunnel";
 
 export interface TunnelCluster {
   writeToken(gateway: Gateway, token: Credential): Promise<TunnelCredentials>;
-  /** There, or not there, whatever it was before. */
+  /** Adds or removes the finalizer. */
   setFinalizer(gateway: Gateway, wanted: boolean): Promise<void>;
   removePods(gateway: Gateway): Promise<void>;
 }
@@ -115,7 +115,7 @@ function finalizersOf(object: ApiObject | undefined): readonly string[] {
   return object?.metadata.finalizers ?? [];
 }
 
-/** What the API server says, in the words of a tunnel's problems. */
+/** An error of the API server as a problem of the tunnel. */
 async function said<T>(what: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -6,7 +6,7 @@ import type { ItemId, PlanDelta } from "../../plan/plan.ts";
 import type { CloseOptions, DataPlane } from "../dataplane.ts";
 import { embeddedFeatures } from "./features.ts";
 import { defaultLimits, type EmbeddedOptions } from "./limits/options.ts";
-import type { PortFate } from "./ports/ports.ts";
+import type { PortOutcome } from "./ports/ports.ts";
 import { Reporter } from "./reporter.ts";
 import { keepRequestsShortLived } from "./short-lived-objects.ts";
 import { ServingThread } from "./threads/serving-thread.ts";
@@ -28,7 +28,9 @@ export class EmbeddedDataPlane implements DataPlane {
   #closed: Promise<void> | undefined;
 
   constructor(options: EmbeddedOptions) {
-    this.#threads = startThreads(options, this.#table, (port, fate) => this.#reporter.portFate(port, fate));
+    this.#threads = startThreads(options, this.#table, (port, outcome) =>
+      this.#reporter.portOutcome(port, outcome),
+    );
     options.signal?.addEventListener("abort", () => void this.close({ graceMs: 0 }), { once: true });
   }
 
@@ -57,7 +59,7 @@ export class EmbeddedDataPlane implements DataPlane {
   }
 }
 
-/** Whatever serves: one thread in the process, or many beside it. */
+/** What serves: this thread, or worker threads. */
 interface Threads {
   /** A promise when it takes time until the delta is served. */
   apply(delta: PlanDelta): Promise<void> | void;
@@ -67,7 +69,7 @@ interface Threads {
 function startThreads(
   options: EmbeddedOptions,
   table: RoutingTable,
-  onPortFate: (port: ItemId, fate: PortFate) => void,
+  onPortOutcome: (port: ItemId, outcome: PortOutcome) => void,
 ): Threads {
   const { trustedHops = 0, workers = 0, onRequestEnd, onConnectionRefused } = options;
   const { address, portMap = (port) => port } = options.bind;
@@ -82,7 +84,7 @@ function startThreads(
       trustedHops,
       ticketSecret,
       bindingOf,
-      onPortFate,
+      onPortOutcome,
       onRequestEnd,
       onConnectionRefused,
       threads: 1,
@@ -101,7 +103,7 @@ function startThreads(
     },
     table,
     numberOf: ({ port }) => portMap(port),
-    onPortFate,
+    onPortOutcome,
     onRequestEnd,
     onConnectionRefused,
   });

@@ -1,4 +1,4 @@
-/** Envoy listeners of one Gateway's ports, without what Envoy refuses of them. */
+/** Envoy listeners of one Gateway's ports, without the parts that Envoy rejects. */
 
 import type { ItemId, PortItem } from "../../plan/plan.ts";
 import type { Answer } from "./ads/ads-stream.ts";
@@ -16,7 +16,7 @@ export interface PortResourcesOptions {
   readonly uses: ClusterUses;
   readonly status: ProgrammingStatus;
   readonly port: PortOptions;
-  /** Backends may have won or lost their last use. */
+  /** Backends may have got their first reference, or lost their last. */
   readonly onUses: () => void;
 }
 

@@ -83,7 +83,7 @@ function envoy(request: InfrastructureRequest, context: DataPlaneContext): Conta
       // At `warning` this component logs every resource that it refuses, of any tenant.
       ...["--component-log-level", "config:error"],
       ...["--drain-time-s", String(drain), "--parent-shutdown-time-s", String(drain + 1)],
-      // Whoever must go is told so with the next answer, not at random within the drain time.
+      // Drain every connection with its next response, not at a random time within the drain time.
       ...["--drain-strategy", "immediate"],
       ...(workers === undefined || workers === 0 ? [] : ["--concurrency", String(workers)]),
     ],

@@ -12,7 +12,7 @@ export type FullExplanation = Omit<Explanation, "eliminated" | "guards"> & {
   readonly policy: EffectivePolicy;
 };
 
-/** What the routing table says, and beside it whoever never got into the table. */
+/** What the routing table says, and the candidates that are not in the table. */
 export function explain(table: RoutingTable, state: MergedState, asked: AskedRequest): FullExplanation {
   const { request } = asked;
   const port = [...table.ports()].find(

@@ -39,7 +39,7 @@ describe("the certificate of the plan stream", () => {
     return serialNumber;
   }
 
-  it("is renewed while streams go on; whoever comes later is shown the new one", async () => {
+  it("is renewed while streams stay open, and is used for new connections", async () => {
     let now = Date.now();
     const serving = new ServingCertificate(own, "localhost:1", () => new Date(now));
     const server = new PublishingServer({

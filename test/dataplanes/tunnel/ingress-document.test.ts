@@ -27,10 +27,10 @@ function document(...items: readonly PlanItem[]): ReturnType<typeof ingressDocum
 }
 
 describe("property", () => {
-  test("cloudflared takes every document, and serves a visitor as our proxy would", () => {
-    const visit = fc.tuple(fc.constantFrom(...random.NAMES), fc.constantFrom(...random.ASKED));
+  test("cloudflared takes every document, and serves a client as our proxy would", () => {
+    const request = fc.tuple(fc.constantFrom(...random.NAMES), fc.constantFrom(...random.ASKED));
     fc.assert(
-      fc.property(random.plans, visit, (items, [name, path]) => {
+      fc.property(random.plans, request, (items, [name, path]) => {
         const { ingress } = ingressDocument(items, random.GATEWAY, { authorityOf });
         expect(configurationProblem({ ingress })).toBeUndefined();
         expect(statusOf(matchingRule(ingress, name, path))).toBe(expectedAnswer(items, name, path, "https"));

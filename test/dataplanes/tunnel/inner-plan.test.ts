@@ -43,13 +43,13 @@ function answerOf(inner: Iterable<PlanItem>, name: string, path: string, scheme:
 
 describe("property", () => {
   test("a name meets the rules of its most specific listener's owner, whatever ports say", () => {
-    const visit = fc.tuple(
+    const request = fc.tuple(
       fc.constantFrom(...NAMES),
       fc.constantFrom(...ASKED),
       fc.constantFrom("http", "https"),
     );
     fc.assert(
-      fc.property(plans, visit, (items, [name, path, scheme]) => {
+      fc.property(plans, request, (items, [name, path, scheme]) => {
         const { inner } = fresh(items);
         expect(answerOf(inner.values(), name, path, scheme)).toBe(expectedAnswer(items, name, path, scheme));
       }),

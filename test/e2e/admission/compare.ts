@@ -17,7 +17,7 @@ import { Random } from "./random.ts";
 import { type Fields, isFields, NAMESPACE, readSeeds, type Seed } from "./seeds.ts";
 
 const PARALLEL = 20;
-const PATIENCE = 60;
+const MAX_RETRIES = 240;
 
 interface Document {
   readonly seed: Seed;
@@ -65,8 +65,8 @@ const { headers, agent } = await credentials.connection();
 
 async function servers(document: Document): Promise<Verdict> {
   let { status, body } = await post(pathOf(document), document.text);
-  // A server whose CRDs are new asks for patience.
-  for (let again = 0; status === 429 && again < PATIENCE; again++) {
+  // A server whose CRDs are new answers 429 for a while.
+  for (let again = 0; status === 429 && again < MAX_RETRIES; again++) {
     await new Promise((resolve) => setTimeout(resolve, 500));
     ({ status, body } = await post(pathOf(document), document.text));
   }

@@ -30,7 +30,7 @@ export const errorCode = {
   inadequateSecurity: 12,
 } as const;
 
-/** In place of a code: no peer has said it, the whole connection went away. */
+/** Not an error code of the peer: the connection was lost. */
 export const CONNECTION_LOST = -1;
 
 export const setting = {
@@ -45,8 +45,8 @@ export const setting = {
 
 export const FRAME_HEAD_BYTES = 9;
 /**
- * The smallest bound there is, and the one that both sides keep to here: larger frames only delay
- * other streams.
+ * The smallest value that SETTINGS_MAX_FRAME_SIZE can have. Both sides keep to it: larger frames
+ * only delay other streams.
  */
 export const MAX_FRAME_BYTES = 16_384;
 export const DEFAULT_WINDOW_BYTES = 65_535;

@@ -1,13 +1,12 @@
 /**
- * One HTTP/2 connection (RFC 9113), the same for both sides: frames are checked and given to their
- * streams, settings, pings and windows are kept.
+ * One HTTP/2 connection (RFC 9113), the part that server and client share: it checks frames, passes
+ * them to their streams, and handles SETTINGS, PING and flow control.
  *
- * - What breaks the protocol for the whole connection ends it with GOAWAY; what breaks one stream
- *   ends that stream.
- * - Frames that cost the peer nothing are counted against those that carry something: gRPC measures
- *   its connections with a ping for nearly every piece of data. Whoever overdoes it is told to calm
- *   down.
- * - A header block is read as a whole or not at all, and never beyond its bounds.
+ * - A connection error ends the connection with GOAWAY. A stream error resets that stream.
+ * - Frames that carry no data are limited, and every DATA frame and stream allows more of them:
+ *   gRPC sends a PING for nearly every piece of data. Beyond the limit the connection ends with
+ *   ENHANCE_YOUR_CALM.
+ * - A header block is decoded when all of it has arrived. Its size is limited.
  */
 
 import type { HeaderFields } from "../message/header-fields.ts";
@@ -30,17 +29,17 @@ import { defaultSettings, type PeerSettings, readSettings } from "./settings.ts"
 import { Stream, type StreamOwner } from "./stream.ts";
 import type { Wire, WireReader } from "./wire.ts";
 
-/** Beyond it writers wait, and readers of a client's requests do, too. */
+/** Beyond this many unsent bytes streams stop writing, and a server stops reading requests. */
 const MAX_BACKLOG_BYTES = 256 * 1024;
 const IDLE_FRAMES = 4_000;
-/** Frames of no use that may come with one stream, as a reset behind an answer does. */
+/** Frames without effect that each stream allows, such as a reset after the response. */
 const IDLE_FRAMES_PER_STREAM = 4;
 
 export interface SessionOptions {
   readonly isServer: boolean;
   readonly streamWindow: number;
   readonly connectionWindow: number;
-  /** Of one header list, as it is counted. */
+  /** The largest header list, as SETTINGS_MAX_HEADER_LIST_SIZE counts it. */
   readonly headerBytes: number;
   readonly pings: number;
   readonly settings: number;
@@ -67,7 +66,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
   readonly #settings: Allowance;
   readonly #resets: Allowance;
   readonly #idleFrames: Allowance = new Allowance(IDLE_FRAMES);
-  #greeted = false;
+  #settingsReceived = false;
   #receiveWindow: number;
   #consumed = 0;
   readonly #waiting: Set<Stream> = new Set();
@@ -83,27 +82,24 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     this.#receiveWindow = options.connectionWindow;
   }
 
-  /**
-   * The peer's stream, or one that was never opened by this side: to hear of it breaks the
-   * protocol.
-   */
+  /** Whether the stream was never opened (state "idle"): frames for it are a connection error. */
   protected abstract isIdle(stream: number): boolean;
   protected abstract onHeaderBlock(head: BlockHead, bytes: Buffer, start: number, end: number): void;
   protected abstract onSettings(): void;
   protected abstract onGoaway(lastStream: number, code: number): void;
   protected abstract onPong(): void;
   protected abstract onStreamClosed(): void;
-  /** The last stream of the peer that was or may have been served. */
+  /** The last stream of the peer that may have been processed, for GOAWAY. */
   protected abstract readonly lastPeerStream: number;
 
-  /** A header has begun and not ended. */
+  /** A header block has begun and not ended. */
   protected get headerOpen(): boolean {
     return this.#headerBlock.open;
   }
 
-  /** The peer has said its settings. */
-  get greeted(): boolean {
-    return this.#greeted;
+  /** The peer's first SETTINGS frame has arrived. */
+  get settingsReceived(): boolean {
+    return this.#settingsReceived;
   }
 
   // The connection.
@@ -116,8 +112,8 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     this.wire.write(bytes, done);
     if (this.congested || this.wire.backlog <= MAX_BACKLOG_BYTES) return;
     this.congested = true;
-    // A client that asks and asks and takes no answers is not asked for more. A backend is: it may
-    // wait for us just so.
+    // A client that does not read its responses can send no more requests. A backend is always
+    // read: it may be waiting until we have read its response.
     if (this.#options.isServer) this.wire.pauseReading();
     this.onCongestion();
   }
@@ -146,7 +142,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     this.#stop(CONNECTION_LOST);
   }
 
-  /** Ends the connection because the peer broke the protocol. */
+  /** Ends the connection with a connection error. */
   protected fail(code: number): void {
     if (this.over) return;
     this.outbox.goaway(this.lastPeerStream, code);
@@ -155,7 +151,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     this.#stop(code);
   }
 
-  /** Nothing is left to do. */
+  /** Ends the connection after its last stream. */
   protected finish(): void {
     if (this.over) return;
     this.outbox.flush();
@@ -178,7 +174,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
 
   protected abstract onStopped(): void;
 
-  protected greet(settings: readonly (readonly [number, number])[]): void {
+  protected sendFirstSettings(settings: readonly (readonly [number, number])[]): void {
     this.outbox.settings(settings);
     this.outbox.windowUpdate(0, this.#options.connectionWindow - DEFAULT_WINDOW_BYTES);
   }
@@ -191,7 +187,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
 
   onFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
     const { type } = frame;
-    if (!this.#greeted && (type !== frameType.settings || (frame.flags & flag.ack) !== 0)) {
+    if (!this.#settingsReceived && (type !== frameType.settings || (frame.flags & flag.ack) !== 0)) {
       this.fail(errorCode.protocolError);
     } else if (this.#headerBlock.open && type !== frameType.continuation) this.fail(errorCode.protocolError);
     else if (type === frameType.data) this.#onData(frame, bytes, start, end);
@@ -302,8 +298,8 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
   protected onHeaderBegun(): void {}
 
   /**
-   * Every block has to be read, wanted or not: the tables of both sides must agree. False ends the
-   * connection.
+   * Decodes a header block. Every block must be decoded, also of a stream that is closed, so that
+   * the dynamic tables of both sides agree. False: the connection has ended.
    */
   protected decode(sink: FieldSink, bytes: Buffer, start: number, end: number): boolean {
     if (this.#decoder.decode(bytes, start, end, sink)) return true;
@@ -345,7 +341,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
       this.fail(errorCode.flowControlError);
       return;
     }
-    this.#greeted = true;
+    this.#settingsReceived = true;
     this.outbox.settingsAck();
     this.onSettings();
     this.#flushWaiting();
@@ -382,19 +378,21 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     else this.#flushWaiting();
   }
 
-  /** A frame that is allowed and of no use. */
+  /**
+   * Counts a frame that is allowed and has no effect. False: too many, the connection has ended.
+   */
   protected idleFrame(): boolean {
     if (this.#idleFrames.spend()) return true;
     this.fail(errorCode.enhanceYourCalm);
     return false;
   }
 
-  /** A frame for a stream that is over. False ends the connection. */
+  /** A frame for a closed stream. False: the connection has ended. */
   protected lateFrame(_stream: number): boolean {
     return this.idleFrame();
   }
 
-  /** A stream for which work was begun in vain. */
+  /** Counts a stream that was reset after work had begun. False: too many (CVE-2023-44487). */
   protected spendReset(): boolean {
     if (this.#resets.spend()) return true;
     this.fail(errorCode.enhanceYourCalm);
@@ -465,7 +463,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     if (!this.over) this.onStreamClosed();
   }
 
-  /** Frame by frame in turns, so that no stream waits for the whole of another. */
+  /** Streams take turns, one frame each, so that none waits for all data of another. */
   #flushWaiting(): void {
     for (let moved = true; moved && this.#waiting.size > 0; ) {
       moved = false;

@@ -7,7 +7,7 @@ import {
   setting,
 } from "./protocol.ts";
 
-/** What a peer has said about itself (RFC 9113 6.5.2). */
+/** The settings of a peer (RFC 9113, 6.5.2). */
 export interface PeerSettings {
   headerTableSize: number;
   maxConcurrentStreams: number;
@@ -22,7 +22,7 @@ export function defaultSettings(): PeerSettings {
   };
 }
 
-/** Takes over a SETTINGS payload; returns the code of the connection error, if it is one. */
+/** Applies a SETTINGS payload. Returns the code of a connection error, if there is one. */
 export function readSettings(
   settings: PeerSettings,
   bytes: Buffer,

@@ -7,18 +7,16 @@ export class Connection {
   readonly socket: Socket;
   readonly port: PortItem;
   readonly client: string;
-  /** The port's number, as a header says it. */
+  /** The port's number, as text for headers. */
   readonly portText: string;
-  /**
-   * Chosen by SNI at the handshake; undefined on cleartext ports, where every request chooses anew.
-   */
+  /** Chosen by SNI at the handshake; undefined on cleartext ports: each request chooses its own. */
   readonly listener: ItemId | undefined;
-  /** Requests in flight; an upgraded connection counts as one for as long as it lasts. */
+  /** Requests in flight; an upgraded connection counts as one until it closes. */
   active = 0;
-  /** Who it counts for; on cleartext ports the tenant that was asked for last. */
+  /** The budget that it counts against; on cleartext ports that of the last request's tenant. */
   #budget: TenantBudget | undefined;
   #closing = false;
-  #takeLeave: (() => void) | undefined;
+  #close: (() => void) | undefined;
 
   constructor(socket: Socket, port: PortItem, listener?: ItemId) {
     this.socket = socket;
@@ -32,24 +30,24 @@ export class Connection {
     return this.listener !== undefined;
   }
 
-  /** No further request is taken: the next answer says so. */
+  /** No further request is accepted, and the next response says so. */
   get closing(): boolean {
     return this.#closing;
   }
 
   /**
-   * How its protocol says goodbye: after the last answer, or by GOAWAY and the end of the last
-   * stream.
+   * Sets how the protocol closes gracefully: HTTP/1 after the last response, HTTP/2 with GOAWAY and
+   * the end of the last stream.
    */
-  onClosing(takeLeave: () => void): void {
-    this.#takeLeave = takeLeave;
-    if (this.#closing) takeLeave();
+  onClosing(close: () => void): void {
+    this.#close = close;
+    if (this.#closing) close();
   }
 
   closeGracefully(): void {
     if (this.#closing) return;
     this.#closing = true;
-    this.#takeLeave?.();
+    this.#close?.();
   }
 
   requestEnded(): void {
@@ -57,8 +55,8 @@ export class Connection {
   }
 
   /**
-   * A cleartext connection is nobody's until somebody is asked for; false: the tenant may not have
-   * another one.
+   * Counts a cleartext connection against the budget of the tenant that its request is for. It
+   * counts against no budget before its first request. False: the tenant has too many connections.
    */
   countFor(budget: TenantBudget | undefined): boolean {
     if (budget === this.#budget || this.listener !== undefined) return true;
@@ -75,11 +73,11 @@ export class Connection {
 }
 
 /**
- * All connections of one thread, so that a port or a listener that goes away can take leave of its
- * own, and of no others.
+ * All connections of one thread, so that the connections of a removed port or listener can be
+ * closed, and no others.
  */
 export class Connections {
-  /** Every accepted socket, also those that nobody has asked anything on yet. */
+  /** Every accepted socket, also those without a request yet. */
   readonly #sockets: Set<Socket> = new Set();
   readonly #open: Set<Connection> = new Set();
   readonly #byListener: Map<ItemId, Set<Connection>> = new Map();
@@ -98,7 +96,7 @@ export class Connections {
     });
   }
 
-  /** From here on the connection speaks HTTP. */
+  /** Adds a connection when it begins to speak HTTP. */
   add(connection: Connection): void {
     const { socket, listener } = connection;
     this.#open.add(connection);
@@ -117,7 +115,7 @@ export class Connections {
     for (const connection of this.#open) if (connection.port.id === port) connection.closeGracefully();
   }
 
-  /** Resolves when the last connection has closed, by itself or at the limit. */
+  /** Resolves when the last connection has closed, by itself or at the time limit. */
   async drain(graceMs: number): Promise<void> {
     for (const connection of this.#open) connection.closeGracefully();
     if (this.#sockets.size > 0 && graceMs > 0) {

@@ -9,7 +9,7 @@ import { passingNames, requestTrailerTest } from "../message/trailers.ts";
 import { isGrpc } from "./local-reply.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 
-/** What the backend gets to see, without the body. */
+/** The request to the backend, without the body. */
 export interface RequestHead {
   readonly method: string;
   readonly path: string;

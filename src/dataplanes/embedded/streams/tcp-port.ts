@@ -35,7 +35,7 @@ export class TcpPort {
     this.#server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, (socket) =>
       this.#accept(socket),
     );
-    // To node:net, 0 is a bound that nobody passes.
+    // For node:net, a limit of 0 allows no connection.
     if (options.maxConnections > 0) this.#server.maxConnections = options.maxConnections;
   }
 
@@ -57,12 +57,12 @@ export class TcpPort {
     });
   }
 
-  /** Accepts nobody any more; those that are here go on. */
+  /** Stops accepting. Open connections stay open. */
   stop(): void {
     if (this.#server.listening) this.#server.close();
   }
 
-  /** Accepts nobody any more, and gives those that are here `limitMs` to finish. */
+  /** Stops accepting, and gives open connections `limitMs` to finish. */
   async drain(limitMs: number): Promise<void> {
     this.stop();
     if (this.#sockets.size === 0) return;

@@ -1,7 +1,7 @@
 import type { ItemId } from "../../../plan/plan.ts";
 import type { RequestRecord } from "../../request-record.ts";
 import type { Limits, TrustedFront } from "../limits/options.ts";
-import type { PortFate } from "../ports/ports.ts";
+import type { PortOutcome } from "../ports/ports.ts";
 import type { TransferDelta } from "./plan-transfer.ts";
 
 /** What a worker is started with. */
@@ -28,7 +28,7 @@ export type ToWorker =
 
 export type FromWorker =
   | { readonly type: "applied"; readonly turn: number }
-  | { readonly type: "port"; readonly port: ItemId; readonly fate: PortFate }
+  | { readonly type: "port"; readonly port: ItemId; readonly outcome: PortOutcome }
   | { readonly type: "records"; readonly records: readonly RequestRecord[] }
   /** Connections by listener. */
   | { readonly type: "refused"; readonly connections: ReadonlyMap<ItemId, number> };

@@ -16,7 +16,7 @@ import { TenantBudgets } from "../limits/tenant-budgets.ts";
 import { acceptCleartext } from "../ports/accept-cleartext.ts";
 import { acceptTls } from "../ports/accept-tls.ts";
 import type { PortServer } from "../ports/port-server.ts";
-import { type PortFate, Ports, samePlace } from "../ports/ports.ts";
+import { type PortOutcome, Ports, samePlace } from "../ports/ports.ts";
 import { SocketPort } from "../ports/socket-port.ts";
 import { TlsServers } from "../ports/tls-servers.ts";
 import type { Serving } from "../proxy/serve-request.ts";
@@ -32,7 +32,7 @@ export interface ThreadOptions {
   readonly trustedHops: TrustedFront;
   readonly ticketSecret: Buffer;
   readonly bindingOf: (port: PortItem) => Binding;
-  readonly onPortFate: (port: ItemId, fate: PortFate) => void;
+  readonly onPortOutcome: (port: ItemId, outcome: PortOutcome) => void;
   readonly onRequestEnd?: ((record: RequestRecord) => void) | undefined;
   /** A connection to a listener whose tenant has as many as it may have. */
   readonly onConnectionRefused?: ((listener: ItemId) => void) | undefined;
@@ -76,7 +76,7 @@ export class ServingThread {
     this.#ports = new Ports({
       bindingOf: options.bindingOf,
       create: (port) => this.#createPort(port),
-      onFate: options.onPortFate,
+      onOutcome: options.onPortOutcome,
     });
   }
 

@@ -23,7 +23,7 @@ const thread = new ServingThread({
   trustedHops,
   ticketSecret: Buffer.from(ticketSecret),
   bindingOf: ({ id, port }) => ({ address, port: numbers.get(id) ?? port, reusePort: true }),
-  onPortFate: (port, fate) => send({ type: "port", port, fate }),
+  onPortOutcome: (port, outcome) => send({ type: "port", port, outcome }),
   onRequestEnd: setup.wantsRecords ? collect : undefined,
   onConnectionRefused: setup.wantsRefusals ? collectRefused : undefined,
   threads,

@@ -11,14 +11,14 @@ interface Use {
 }
 
 /**
- * Who refers to which clusters: only what is referred to exists, and a changed backend finds those
- * that must change with it.
+ * Which scopes and ports refer to which clusters. Only clusters with a reference exist, and a
+ * changed backend finds the scopes and ports that must change with it.
  */
 export class ClusterUses {
   readonly #uses: Map<string, Use> = new Map();
   readonly #users: Map<string, Set<string>> = new Map();
   readonly #dependents: Map<ItemId, Set<string>> = new Map();
-  /** Backends that have won their first use or lost their last. */
+  /** Backends that have got their first reference or lost their last. */
   readonly #changed: Set<ItemId> = new Set();
 
   set(user: User, clusters: Use["clusters"], backends: Use["backends"]): void {
@@ -57,7 +57,7 @@ function keyOf(user: User): string {
   return "pattern" in user ? `${user.port}\n${user.pattern}` : user.port;
 }
 
-/** Whether it is the first. */
+/** Returns whether it is the first. */
 function add(map: Map<string, Set<string>>, key: string, value: string): boolean {
   const values = map.get(key);
   if (values !== undefined) {
@@ -68,7 +68,7 @@ function add(map: Map<string, Set<string>>, key: string, value: string): boolean
   return true;
 }
 
-/** Whether it was the last. */
+/** Returns whether it was the last. */
 function remove(map: Map<string, Set<string>>, key: string, value: string): boolean {
   const values = map.get(key);
   values?.delete(value);

@@ -18,7 +18,7 @@ export function certificateName(id: ItemId): string {
   return unspeakable(`certificate ${id}`);
 }
 
-/** Asked for when a client names no server. */
+/** The secret for clients without a server name (SNI). */
 export const WITHOUT_NAME: string = unspeakable("no server name");
 
 export const SYSTEM_AUTHORITIES: string = unspeakable("system authorities");
@@ -77,8 +77,8 @@ export function backendOfCluster(gateway: string, name: string): ItemId {
   return lengthened(`backend:${gateway}:`, name.replace(/#h2$/, ""));
 }
 
-/** A listener without a socket, see `keeper`. */
-export const KEEPER = "mergeway.keeper";
+/** A listener without a socket, see `sentinelListener`. */
+export const SENTINEL_LISTENER = "mergeway.sentinel";
 export const NORMAL_FILTER = "mergeway.normal";
 export const TENANCY_FILTER = "mergeway.tenancy";
 /** Has routes' own mutations besides. */
@@ -87,5 +87,5 @@ export const SCOPE_HEADER = "x-mergeway-scope";
 export const SNI_HEADER = "x-mergeway-sni";
 /** The transfer coding of a request, for the filter that refuses it in HTTP/1.0. */
 export const CODING_HEADER = "x-mergeway-coding";
-/** The router reads it and passes it to nobody. */
+/** The router reads it and does not pass it on. */
 export const RETRY_ON_HEADER = "x-envoy-retry-on";

@@ -29,7 +29,7 @@ import type { Message } from "../wire/protobuf.ts";
 import { servableEndpoints } from "./backend-cluster.ts";
 import { commonHttp, type HttpOptions, portHttpManager } from "./http-listener.ts";
 import type { Model } from "./model.ts";
-import { certificateName, clusterName, KEEPER, WITHOUT_NAME } from "./names.ts";
+import { certificateName, clusterName, SENTINEL_LISTENER, WITHOUT_NAME } from "./names.ts";
 
 const DEFAULT_ALPN = ["h2", "http/1.1"];
 const STREAM_IDLE_MS = 3_600_000;
@@ -41,15 +41,22 @@ const DISCARD: readonly Endpoint[] = [{ address: "127.0.0.1", port: 9 }];
 const NOWHERE = "nowhere";
 
 /**
- * Always there, and never open. Envoy tells a listener nothing of scopes that it was told before,
- * so the subscription must never lose its last listener; and with one that is there from the
- * beginning, every port opens with all of its tenants.
+ * A listener that Envoy always has and that never opens a socket. Envoy gives a new listener none
+ * of the scopes that it received before, so the subscription of scopes must never lose its last
+ * listener. With this one there from the beginning, every port opens with all of its scopes.
  */
-export function keeper(): Resource {
-  const filter = httpManager({ ...commonHttp, statPrefix: "keeper", early: [], trustedHops: 0 });
-  const chains = [filterChain({ name: "keeper", serverNames: [], tls: false, filter })];
-  const shape = { name: KEEPER, address: "127.0.0.1", port: 1, chains, inspectsTls: false, bound: false };
-  return resource("listener", KEEPER, tcpListener(shape));
+export function sentinelListener(): Resource {
+  const filter = httpManager({ ...commonHttp, statPrefix: "sentinel", early: [], trustedHops: 0 });
+  const chains = [filterChain({ name: "sentinel", serverNames: [], tls: false, filter })];
+  const shape = {
+    name: SENTINEL_LISTENER,
+    address: "127.0.0.1",
+    port: 1,
+    chains,
+    inspectsTls: false,
+    bound: false,
+  };
+  return resource("listener", SENTINEL_LISTENER, tcpListener(shape));
 }
 
 export interface PortOptions extends HttpOptions {
@@ -62,7 +69,7 @@ export interface PortOptions extends HttpOptions {
   readonly probe?: { readonly name: string; readonly listeners: ReadonlySet<ItemId> };
 }
 
-/** `closed`: they are closed. `omitted`: Envoy cannot read whose they are. */
+/** `closed`: they are closed. `omitted`: Envoy cannot tell which connections they are. */
 export type RefusedTreatment = "closed" | "omitted";
 
 export interface CompiledPort {
@@ -102,7 +109,7 @@ export function compilePort(model: Model, port: PortItem, options: PortOptions):
   };
 }
 
-/** Where probes would listen, if they did; the keeper has the port before. */
+/** The address of probes, which have no socket; the sentinel listener has port 1. */
 const UNBOUND = { address: "127.0.0.1", port: 2 };
 
 function chainsOf(model: Model, port: PortItem, options: PortOptions, streams: Streams): readonly Message[] {
@@ -117,7 +124,7 @@ function chainsOf(model: Model, port: PortItem, options: PortOptions, streams: S
   const patterns = chains.map(({ pattern }) => pattern);
   const manager = portHttpManager(port, options);
   const all = model.httpAt(port.id, "");
-  // Then the chain for all names shows that listener's certificates, and the others cannot use it.
+  // Then the chain for all names shows that listener's certificates: each other one needs its own.
   const allYields = all !== undefined && model.yields(all);
   const https = [...model.httpListeners(port.id)];
   const own = https
@@ -141,7 +148,8 @@ function chainsOf(model: Model, port: PortItem, options: PortOptions, streams: S
       }),
       filter: manager,
     });
-  // Without HTTPS listeners nobody else's name is worth an alert: the connection ends.
+  // Without HTTPS listeners there is no chain for unknown names: Envoy closes the connection
+  // instead of sending a TLS alert.
   return [
     ...(patterns.includes("") || (https.length === 0 && chains.length > 0) ? [] : [chain("https", "", all)]),
     ...chains.map((each) => each.chain),
@@ -203,7 +211,7 @@ class Streams {
     return probe?.listeners.has(listener) === false ? "omitted" : refused?.get(listener);
   }
 
-  /** Nobody else may answer to the names of a listener that is refused. */
+  /** No other listener may answer for the hostnames of a rejected one. */
   closedChain({ id, hostname }: ListenerItem): Message {
     return filterChain({ name: id, serverNames: [hostname], tls: true, filter: this.#filter(undefined) });
   }
@@ -345,7 +353,7 @@ function terminating({ tls }: ListenerItem, isUsable: (certificate: ItemId) => b
 
 interface Terminating {
   readonly socket?: Message;
-  /** Without a certificate nobody is let in. */
+  /** Without a certificate every handshake fails. */
   readonly closes: boolean;
 }
 

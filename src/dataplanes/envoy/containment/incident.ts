@@ -1,6 +1,6 @@
 /**
- * What is known of the rules of one scope that Envoy has refused: which are refused, which were
- * taken, and whose have yet to be tried.
+ * What is known of the rules of a scope after a NACK: which are rejected, which were accepted, and
+ * which must be tried before they are served.
  */
 
 import { createHash } from "node:crypto";
@@ -13,8 +13,8 @@ export class Incident {
   readonly #refused: Map<string, Offender> = new Map();
   readonly #proven: Set<string> = new Set();
   /**
-   * Namespaces with a refused rule: their new rules are tried before they are served, or one that
-   * changes without end would hold up everybody.
+   * Namespaces with a rejected rule. Their new rules are tried before they are served, so that a
+   * rule that changes all the time does not delay other tenants.
    */
   readonly #distrusted: Set<string> = new Set();
   /** All rules of the scope, as it was last compiled, by their digest. */
@@ -47,8 +47,8 @@ export class Incident {
   }
 
   /**
-   * Who may be to blame for a refusal of the scope: what was never taken, or else all that was
-   * sent.
+   * The rules that may have caused a NACK of the scope: those that were never accepted, or else all
+   * that were sent.
    */
   get suspects(): readonly Suspect[] {
     const unproven = this.#pick((digest) => !this.#refused.has(digest) && !this.#proven.has(digest));
@@ -59,7 +59,7 @@ export class Incident {
     return this.#refused.size === 0 && this.untried.length === 0;
   }
 
-  /** What a search among `suspects` has found. */
+  /** Takes the result of a search among `suspects`. */
   learn(suspects: readonly Suspect[], offenders: readonly Offender[]): void {
     for (const { rule } of suspects) this.#distrusted.delete(rule.origin.namespace);
     const found = new Map(offenders.map((each) => [digestOf(each.suspect), each]));
@@ -74,7 +74,7 @@ export class Incident {
     for (const { suspect } of this.#refused.values()) this.#distrusted.add(suspect.rule.origin.namespace);
   }
 
-  /** What is known of the same rules elsewhere. Returns whether it is of any use here. */
+  /** Takes what is known of the same rules in other scopes. Returns whether anything changed. */
   adopt(offenders: readonly Offender[]): boolean {
     const own = offenders.filter(({ suspect }) => this.#rules.has(digestOf(suspect)));
     this.learn([], own);
@@ -92,7 +92,7 @@ export class Incident {
   }
 }
 
-/** Two rules with one digest are the same to Envoy. */
+/** Two rules with the same digest are the same for Envoy. */
 function digestOf({ host, rule }: Suspect): string {
   return createHash("sha256")
     .update(`${host}\n${JSON.stringify(rule)}`)

@@ -1,6 +1,6 @@
 /**
- * Which rules of a refused scope Envoy refuses, found by bisection. It is a conversation: the
- * search yields rules to be tried together, and is told whether Envoy has taken them.
+ * Finds the rules of a scope that Envoy rejects, by bisection. A generator: it yields rules to try
+ * together, and is resumed with whether Envoy accepted them.
  *
  * - By namespace first: what belongs to other tenants is cleared in a few steps, however many bad
  *   rules one of them has.

@@ -1,4 +1,4 @@
-/** A rule without one of its parts, to find out which part Envoy refuses. */
+/** A rule without one of its parts, to find the part that Envoy rejects. */
 
 import type { Filters, ForwardAction, Rule } from "../../../plan/rule.ts";
 

@@ -172,7 +172,7 @@ export function idleTimeouts(timeouts: ForwardAction["timeouts"]): ForwardShape[
   return { streamMs: longest + IDLE_MARGIN_MS, flushMs: STREAM_IDLE_MS };
 }
 
-/** What is off in the route still ends when nobody is left who could end it. */
+/** A limit for routes with timeouts switched off, for streams whose client is gone. */
 const UNBOUNDED_IDLE_MS = 3_600_000;
 const IDLE_MARGIN_MS = 1_000;
 

@@ -1,6 +1,7 @@
 /**
- * What Envoy would refuse in a rule, found before it is sent: a refused rule would take all others
- * of its host with it. The engine has checked most of this; here it is the second line of defence.
+ * Finds what Envoy would reject in a rule before it is sent: with one rejected rule, Envoy rejects
+ * all rules of the host. The engine has checked most of this; here it is the second line of
+ * defence.
  */
 
 import { RE2JS } from "re2js";
