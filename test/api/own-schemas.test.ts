@@ -11,6 +11,7 @@ test.each([
   ["GatewayParameters", "gatewayparameters"],
   ["TrafficPolicy", "trafficpolicies"],
   ["ClientPolicy", "clientpolicies"],
+  ["TenantPolicy", "tenantpolicies"],
 ])("%s are admitted by the CRD that the chart installs", (kind, plural) => {
   const file = join(root, folder, `mergeway.dev_${plural}.yaml`);
   const crd = parse(readFileSync(file, "utf8")) as CustomResourceDefinition;

@@ -35,7 +35,7 @@ const GATEWAY = "gateway.networking.k8s.io";
 const EXPERIMENTAL = "gateway.networking.x-k8s.io";
 const ROUTES = ["httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes"];
 const WITH_STATUS = ["gateways", "listenersets", ...ROUTES, "backendtlspolicies"];
-const OWN_POLICIES = ["trafficpolicies", "clientpolicies"];
+const OWN_POLICIES = ["trafficpolicies", "clientpolicies", "tenantpolicies"];
 const READ = ["list", "watch"];
 /**
  * Also one by one: to see what somebody else has just written, or the content of what is listed by

@@ -102,6 +102,9 @@ const WORLD: readonly object[] = [
       defaults: { clientAddress: { forwardedFor: { trustedHops: 1 } } },
     },
   }),
+  object("mergeway.dev/v1alpha1", "TenantPolicy", "web", {
+    spec: { targetRefs: [{ kind: "Gateway", name: "web" }], unmatchedNamespaces: "Allow" },
+  }),
 ];
 
 function at(plural: string, name: string, group = `${GROUP}/v1`): string {
@@ -129,7 +132,7 @@ const CHANGING: readonly Changing[] = [
     path: at("backendtlspolicies", "web"),
     change: { spec: { validation: { hostname: "n{{n}}.example.com" } } },
   },
-  ...["trafficpolicies", "clientpolicies"].map((plural) => ({
+  ...["trafficpolicies", "clientpolicies", "tenantpolicies"].map((plural) => ({
     path: at(plural, "web", "mergeway.dev/v1alpha1"),
     change: {
       spec: {

@@ -140,13 +140,15 @@ export function guardIds(
   kind: RuleOrigin["kind"],
   effective: readonly EffectiveSetting[],
 ): readonly ItemId[] {
-  return effective
+  const ids = effective
     .filter(({ field }) => fieldsOfRules(kind).includes(field))
     .flatMap((setting) => {
       const checks = setting.policy[setting.section]?.[setting.field];
       // Without an item a data plane answers 500: a guard that cannot be read is never open.
       return (checks ?? [undefined]).map((_check, place) => guardId(gateway, setting, place));
     });
+  // A policy may be attached at two levels of a rule: its limits count a request once.
+  return [...new Set(ids)];
 }
 
 /** `guard:infra/gw:infra/base:overrides.rateLimits.0` */

@@ -4,6 +4,7 @@
  * plane has as well; where it comes from, from the levels.
  */
 import {
+  type EffectiveSetting,
   effectiveSettings,
   fieldsOfRules,
   type PolicySection,
@@ -58,7 +59,9 @@ export function effectivePolicy(
   if (rule.route === undefined) return { settings: ofClient, overridden: [] };
   const levels = levelsOf(place, rule);
   const fields = fieldsOfRules(rule.route.kind);
-  const effective = effectiveSettings(levels).filter(({ field }) => fields.includes(field));
+  const effective = effectiveSettings(levels)
+    .filter(({ field }) => fields.includes(field))
+    .filter(isFirst);
   const settings = effective.map(({ policy, section, field }) => ({
     ...sourceOf(policy, section),
     field,
@@ -76,6 +79,18 @@ export function effectivePolicy(
       });
   });
   return { settings: [...ofClient, ...settings], overridden };
+}
+
+/** A policy that is attached at two levels of a rule is one guard there. */
+function isFirst(
+  { policy, section, field }: EffectiveSetting<Level>,
+  place: number,
+  all: readonly EffectiveSetting<Level>[],
+): boolean {
+  const first = all.findIndex(
+    (each) => each.section === section && each.field === field && isSame(each.policy.view, policy.view),
+  );
+  return first === place;
 }
 
 interface Place {

@@ -264,6 +264,22 @@ spec:
   defaults: {clientAddress: {proxyProtocol: Optional, forwardedFor: {trustedHops: 2}}}
   overrides: {clientAddress: {proxyProtocol: Required, forwardedFor: {trustedNetworks: [10.0.0.0/8, '::1']}}}
 ---
+apiVersion: mergeway.dev/v1alpha1
+kind: TenantPolicy
+metadata: {name: whole}
+spec:
+  targetRefs: [{kind: Gateway, name: gw}]
+  enforcement: Audit
+  unmatchedNamespaces: Allow
+  reservedHostnames: [login.example.com]
+  rules:
+    - name: teams
+      namespaceSelector: {matchLabels: {tenant: 'yes'}}
+      hostnames: {allow: ['{namespace}.example.com'], deny: ['admin.{namespace}.example.com']}
+      ports: [{port: 80}, {port: 8000, endPort: 8999}]
+      protocols: [HTTP, TCP]
+      quota: {listeners: 8}
+---
 apiVersion: v1
 kind: Namespace
 metadata: {name: whole, labels: {team: a}}
