@@ -107,7 +107,7 @@ export function supportTable(): readonly string[] {
   ]);
 }
 
-/** The page with the parts between `<!-- NAME: made from … -->` and `<!-- end of NAME -->` made anew. */
+/** The page, its parts between `<!-- NAME: … -->` and `<!-- end of NAME -->` made anew. */
 export function withTables(page: string, tables: Readonly<Record<string, readonly string[]>>): string {
   return Object.entries(tables).reduce((text, [name, lines]) => {
     const place = new RegExp(`(<!-- ${name}: [^>]*-->\n).*?(<!-- end of ${name} -->)`, "s");

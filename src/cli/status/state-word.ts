@@ -14,11 +14,11 @@ export function stateWord({ state, reason }: ListenerView, { style }: Terminal):
   return style(STYLE[state], reason === undefined ? state : `${state} (${reason})`);
 }
 
-/** `applied`, `waiting (Pending)`, or `not accepted (Conflicted)`. */
+/** `applied`, `waiting (Pending)`, `not applied (NoListeners)` or `not accepted (Conflicted)`. */
 export function policyWord({ conditions }: PolicyView, { style }: Terminal): string {
   const wrong = conditions.find(({ status }) => status !== "True");
   if (wrong === undefined) return conditions.length === 0 ? "" : style("green", "applied");
   return wrong.type === "Accepted"
     ? style("red", `not accepted (${wrong.reason})`)
-    : style("yellow", `waiting (${wrong.reason})`);
+    : style("yellow", `${wrong.reason === "Pending" ? "waiting" : "not applied"} (${wrong.reason})`);
 }
