@@ -29,7 +29,13 @@ import { deriveMerge, type MergedListener } from "./listeners/merge.ts";
 import { type Owner, ownerOfGateway, ownerOfSet } from "./listeners/owners.ts";
 import { derivePortAssignments } from "./listeners/ports.ts";
 import { derivePlan } from "./plan-items.ts";
-import { deriveOwnPolicies, deriveOwnPolicyVerdicts } from "./policies/own-policies.ts";
+import {
+  deriveOwnPolicies,
+  deriveOwnPolicyVerdicts,
+  type OwnPolicies,
+  type PolicyAtTarget,
+  policiesOf,
+} from "./policies/own-policies.ts";
 import { derivePolicies } from "./references/backend-policies.ts";
 import { deriveCertificates } from "./references/certificates.ts";
 import { deriveFrontendSettings } from "./references/frontend-validation.ts";
@@ -69,6 +75,7 @@ export class Engine {
   readonly #merged: ReadonlyCollection<MergedListener>;
   readonly #attachments: ReadonlyCollection<Attachment>;
   readonly #routes: ReadonlyCollection<RouteAttachment>;
+  readonly #policies: OwnPolicies;
   #planChanges: Map<string, PlanItem | undefined> = new Map();
   #verdictChanges: Map<Key, ObjectVerdict | undefined> = new Map();
 
@@ -136,6 +143,7 @@ export class Engine {
     this.#merged = merged;
     this.#attachments = attachments;
     this.#routes = routes;
+    this.#policies = own;
   }
 
   /** Takes resources that appeared, changed or (undefined) went away, all in one step. */
@@ -190,6 +198,11 @@ export class Engine {
 
   routeAttachments(): Iterable<RouteAttachment> {
     return values(this.#routes);
+  }
+
+  /** TrafficPolicies and ClientPolicies of an object and of its sections. */
+  policiesOf(object: Key): readonly PolicyAtTarget[] {
+    return policiesOf(object, this.#policies);
   }
 
   /** Nodes computed so far: the cost of changes, independent of the machine. */

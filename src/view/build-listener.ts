@@ -12,6 +12,7 @@ import {
   type ListenerState,
   type ListenerView,
   listenerRefOf,
+  type PolicyView,
   type RouteView,
 } from "./merged-state.ts";
 
@@ -27,7 +28,13 @@ export function buildListener(
     owner,
     place,
     verdict,
-  }: { readonly owner: Owner; readonly place: number; readonly verdict: ListenerVerdict },
+    policies,
+  }: {
+    readonly owner: Owner;
+    readonly place: number;
+    readonly verdict: ListenerVerdict;
+    readonly policies: readonly PolicyView[];
+  },
   { resources, merged, routes }: ListenerSources,
 ): ListenerView {
   const key = listenerKey(owner.key, verdict.name);
@@ -49,6 +56,7 @@ export function buildListener(
       : {}),
     ...(verdict.heldBy === undefined ? {} : { heldBy: listenerRefOf(verdict.heldBy) }),
     certificates: certificatesOf(spec, owner.namespace, resources),
+    policies,
     attachedRoutes: verdict.attachedRoutes,
     routes: routes.get(key) ?? [],
   };

@@ -4,6 +4,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { Attachment } from "../engine/listeners/attachment.ts";
 import type { OwnerVerdict } from "../engine/verdicts/verdicts.ts";
 import { buildListener, type ListenerSources } from "./build-listener.ts";
+import { policiesOfOwner, strayPolicies } from "./build-policies.ts";
 import { indexRoutes, strayRoutes } from "./build-routes.ts";
 import { type GatewayView, type MergedState, type ObjectRef, type OwnerView, refOf } from "./merged-state.ts";
 
@@ -41,6 +42,7 @@ export function buildState(sources: StateSources): MergedState {
     gateways: gateways.sort(byName),
     orphans: rankedOwners(orphans, sources, at),
     strayRoutes: strayRoutes(sources).sort(byName),
+    strayPolicies: strayPolicies(sources).sort(byName),
     foreign: foreign.sort(byName),
   };
 }
@@ -72,6 +74,7 @@ function rankedOwners(
     .toSorted((a, b) => (a.owner.rank < b.owner.rank ? -1 : 1))
     .map(({ owner, gateway }, index): OwnerView => {
       const verdict = ownerVerdict(engine, owner.key);
+      const policies = policiesOfOwner(engine, owner.key);
       const createdAt = resources.get(owner.key)?.metadata.creationTimestamp;
       return {
         kind: owner.kind,
@@ -82,8 +85,9 @@ function rankedOwners(
         ...(createdAt === undefined ? {} : { createdAt }),
         attached: gateway !== undefined,
         conditions: verdict?.conditions ?? [],
+        policies: policies.get(undefined) ?? [],
         listeners: (verdict?.listeners ?? []).map((listener, place) =>
-          buildListener({ owner, place, verdict: listener }, at),
+          buildListener({ owner, place, verdict: listener, policies: policies.get(listener.name) ?? [] }, at),
         ),
       };
     });

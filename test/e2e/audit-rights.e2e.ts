@@ -90,6 +90,21 @@ const WORLD: readonly object[] = [
       },
     },
   }),
+  object("mergeway.dev/v1alpha1", "TrafficPolicy", "web", {
+    spec: {
+      targetRefs: [{ kind: "Gateway", name: "web" }],
+      overrides: { rateLimits: [{ requests: 1000 }] },
+    },
+  }),
+  object("mergeway.dev/v1alpha1", "ClientPolicy", "web", {
+    spec: {
+      targetRefs: [{ kind: "Gateway", name: "web" }],
+      defaults: { clientAddress: { forwardedFor: { trustedHops: 1 } } },
+    },
+  }),
+  object("mergeway.dev/v1alpha1", "TenantPolicy", "web", {
+    spec: { targetRefs: [{ kind: "Gateway", name: "web" }], unmatchedNamespaces: "Allow" },
+  }),
 ];
 
 function at(plural: string, name: string, group = `${GROUP}/v1`): string {
@@ -117,6 +132,17 @@ const CHANGING: readonly Changing[] = [
     path: at("backendtlspolicies", "web"),
     change: { spec: { validation: { hostname: "n{{n}}.example.com" } } },
   },
+  ...["trafficpolicies", "clientpolicies", "tenantpolicies"].map((plural) => ({
+    path: at(plural, "web", "mergeway.dev/v1alpha1"),
+    change: {
+      spec: {
+        targetRefs: [
+          { kind: "Gateway", name: "web" },
+          { kind: "Gateway", name: "n{{n}}" },
+        ],
+      },
+    },
+  })),
 ];
 
 beforeAll(async () => {

@@ -99,6 +99,8 @@ describe("a controller of all namespaces", () => {
     ["patch", "listenersets.gateway.networking.k8s.io"],
     ["delete", "httproutes.gateway.networking.k8s.io"],
     ["patch", "gatewayparameters.mergeway.dev"],
+    ["patch", "trafficpolicies.mergeway.dev"],
+    ["delete", "clientpolicies.mergeway.dev"],
     ["get", "leases.coordination.k8s.io/mergeway"],
   ])("may not %s %s %s of others", async (verb, resource, ...flags) => {
     expect(await may(verb, resource, "other-team", ...flags)).toBe("no");

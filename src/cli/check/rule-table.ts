@@ -23,6 +23,14 @@ import {
   setNotAccepted,
   unknownClass,
 } from "./rules/owner-rules.ts";
+import {
+  policyConflict,
+  policyInvalid,
+  policyLooser,
+  policyNotConfinable,
+  policyTarget,
+  policyWithoutEffect,
+} from "./rules/policy-rules.ts";
 import { missingGrant, noEndpoints, policyNotAccepted, routeReference } from "./rules/reference-rules.ts";
 import {
   overlap,
@@ -57,6 +65,12 @@ export const RULES: readonly CheckRule[] = [
   ruleRefused,
   routeReference,
   policyNotAccepted,
+  policyTarget,
+  policyConflict,
+  policyNotConfinable,
+  policyInvalid,
+  policyWithoutEffect,
+  policyLooser,
   shadowedRule,
   unreachableHostname,
   wildcardCarved,

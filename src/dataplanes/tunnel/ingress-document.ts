@@ -173,6 +173,8 @@ function rulesFor(pattern: string, { plan, held, refusals, options }: Context): 
     const written = writtenRule(rule, plan.backends, options);
     if ("problem" in written) {
       refusals.add(rule.origin, written.problem);
+      // Which paths it guards cannot be said: nothing behind it may be open.
+      if (rule.guards !== undefined) return [...rules, { ...hostname, service: CLOSED }];
       continue;
     }
     rules.push({ ...hostname, ...written.rule });

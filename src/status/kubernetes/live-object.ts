@@ -101,6 +101,9 @@ const ENTRIES: Readonly<Partial<Record<Kind, string>>> = {
   TCPRoute: "parents",
   UDPRoute: "parents",
   BackendTLSPolicy: "ancestors",
+  TrafficPolicy: "ancestors",
+  ClientPolicy: "ancestors",
+  TenantPolicy: "ancestors",
 };
 
 export function entriesField(kind: Kind): string | undefined {

@@ -4,10 +4,12 @@ import type { RoutingTable } from "../../matching/routing-table.ts";
 import type { PortItem } from "../../plan/plan.ts";
 import type { MergedState } from "../merged-state.ts";
 import type { AskedRequest } from "./asked-request.ts";
+import { type EffectivePolicy, effectivePolicy } from "./effective-policy.ts";
 import { type EliminatedCandidate, refusedCandidates } from "./refused-candidates.ts";
 
-export type FullExplanation = Omit<Explanation, "eliminated"> & {
+export type FullExplanation = Omit<Explanation, "eliminated" | "guards"> & {
   readonly eliminated: readonly EliminatedCandidate[];
+  readonly policy: EffectivePolicy;
 };
 
 /** What the routing table says, and the candidates that are not in the table. */
@@ -19,8 +21,14 @@ export function explain(table: RoutingTable, state: MergedState, asked: AskedReq
       (request.gateway === undefined || candidate.gateway === request.gateway),
   );
   const clientCertificate = isAccepted(asked, port);
-  const { outcome, eliminated, ...rest } = explainRequest(table, { ...request, clientCertificate });
-  return { outcome, ...rest, eliminated: [...eliminated, ...refusedCandidates(state, request)] };
+  const explanation = explainRequest(table, { ...request, clientCertificate });
+  const { outcome, eliminated, guards: _, ...rest } = explanation;
+  return {
+    outcome,
+    ...rest,
+    policy: effectivePolicy(state, explanation, port?.clientAddress),
+    eliminated: [...eliminated, ...refusedCandidates(state, request)],
+  };
 }
 
 function isAccepted({ certificate }: AskedRequest, port: PortItem | undefined): boolean {

@@ -53,6 +53,16 @@ function of(...rules: readonly Rule[]): ReturnType<typeof ingressDocument> {
   return document(PORT, web, host(web, "a.example.com", rules), APP);
 }
 
+test("a rule with a policy answers 500, and no wider rule serves what it guards", () => {
+  const guarded = { ...rule({ path: "/stock", action: forwardTo("app") }), guards: ["guard:a"] };
+  const { refusals, ingress } = of(guarded, rule({ action: forwardTo("app") }));
+  expect(refusals).toEqual([
+    { subject: guarded.origin, message: expect.stringContaining("cannot apply it") },
+  ]);
+  expect(matchingRule(ingress, "a.example.com", "/stock")?.service).toBe("http_status:500");
+  expect(matchingRule(ingress, "a.example.com", "/other")?.service).toContain("app");
+});
+
 describe("paths", () => {
   const paths: readonly (readonly [
     string,
