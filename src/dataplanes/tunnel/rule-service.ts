@@ -9,14 +9,12 @@ import type { IngressRule } from "./cloudflare/tunnel-configuration.ts";
 export type Service = Pick<IngressRule, "service" | "originRequest"> | { readonly problem: string };
 
 export function serviceOf(
-  { match, action, origin, guards = [] }: Rule,
+  { match, action, origin }: Rule,
   backends: ReadonlyMap<ItemId, BackendItem>,
   authorityOf: (backend: BackendItem) => string,
 ): Service {
   const problem = matchProblem(match);
   if (problem !== undefined) return { problem };
-  // Not left out: then a wider rule would serve what this one guards.
-  if (guards.length > 0) return { service: "http_status:500" };
   if (action.type === "redirect") return { problem: "a redirect: cloudflared cannot redirect" };
   if (action.type === "respond") return { service: `http_status:${action.status}` };
   const unsupported = forwardProblem(action);
