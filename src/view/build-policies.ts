@@ -1,4 +1,4 @@
-/** TrafficPolicies and ClientPolicies, each at its targets. */
+/** Policies of mergeway.dev, each at its targets. */
 import type { Key } from "../api/key.ts";
 import type { ParentReference } from "../api/references.ts";
 import type { Resource } from "../api/resource.ts";
@@ -7,6 +7,7 @@ import type { Engine } from "../engine/engine.ts";
 import { targetParts } from "../engine/foundation/policy-targets.ts";
 import type { Verdict } from "../engine/foundation/verdict.ts";
 import type { PolicyAtTarget } from "../engine/policies/own-policies.ts";
+import { gatewaysOf } from "../engine/tenancy/tenancy.ts";
 import type { PolicyVerdict } from "../engine/verdicts/verdicts.ts";
 import type { StateSources } from "./build-state.ts";
 import { isRoute } from "./is-route.ts";
@@ -25,6 +26,21 @@ export function policiesOfOwner(
     return viewOf(attached, entry?.conditions ?? []);
   });
   return Map.groupBy(views, ({ section }) => section);
+}
+
+/** Of a Gateway, the oldest first: that one counts. */
+export function tenantPoliciesOf({ engine, resources }: StateSources, gateway: Key): readonly PolicyView[] {
+  const views: PolicyView[] = [];
+  for (const [key, policy] of resources) {
+    if (policy.kind !== "TenantPolicy" || !gatewaysOf(policy).includes(gateway)) continue;
+    const verdict = engine.verdict(key);
+    const entries = verdict?.type === "policy" ? verdict.ancestors : [];
+    const entry = entries.find(({ ancestorRef }) => keyOfRef(ancestorRef) === gateway);
+    const conditions = entry?.conditions ?? [];
+    const counts = conditions.some(({ type }) => type === "Enforced");
+    views.push({ ...refOf(key), defaults: [], overrides: [], counts, conditions });
+  }
+  return views.toSorted((a, b) => Number(b.counts) - Number(a.counts));
 }
 
 /** Of a route and its rules, as they stand at one of its parents. */

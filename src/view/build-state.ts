@@ -4,7 +4,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { Attachment } from "../engine/listeners/attachment.ts";
 import type { OwnerVerdict } from "../engine/verdicts/verdicts.ts";
 import { buildListener, type ListenerSources } from "./build-listener.ts";
-import { policiesOfOwner, strayPolicies } from "./build-policies.ts";
+import { policiesOfOwner, strayPolicies, tenantPoliciesOf } from "./build-policies.ts";
 import { indexRoutes, strayRoutes } from "./build-routes.ts";
 import { type GatewayView, type MergedState, type ObjectRef, type OwnerView, refOf } from "./merged-state.ts";
 
@@ -67,9 +67,10 @@ function gatewayView(
 
 function rankedOwners(
   attachments: readonly Attachment[],
-  { engine, resources }: StateSources,
+  sources: StateSources,
   at: ListenerSources,
 ): OwnerView[] {
+  const { engine, resources } = sources;
   return attachments
     .toSorted((a, b) => (a.owner.rank < b.owner.rank ? -1 : 1))
     .map(({ owner, gateway }, index): OwnerView => {
@@ -85,7 +86,10 @@ function rankedOwners(
         ...(createdAt === undefined ? {} : { createdAt }),
         attached: gateway !== undefined,
         conditions: verdict?.conditions ?? [],
-        policies: policies.get(undefined) ?? [],
+        policies: [
+          ...(owner.role === "root" ? tenantPoliciesOf(sources, owner.key) : []),
+          ...(policies.get(undefined) ?? []),
+        ],
         listeners: (verdict?.listeners ?? []).map((listener, place) =>
           buildListener({ owner, place, verdict: listener, policies: policies.get(listener.name) ?? [] }, at),
         ),

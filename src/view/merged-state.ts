@@ -50,7 +50,7 @@ export interface OwnerView extends ObjectRef {
   readonly listeners: readonly ListenerView[];
 }
 
-/** A TrafficPolicy or ClientPolicy at one of its targets. */
+/** A policy of mergeway.dev at one of its targets. A TenantPolicy has no defaults and overrides. */
 export interface PolicyView extends ObjectRef {
   /** The listener or rule that it is attached to; absent: the whole object. */
   readonly section?: string;

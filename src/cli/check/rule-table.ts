@@ -42,6 +42,7 @@ import {
   unreachableHostname,
   wildcardCarved,
 } from "./rules/route-rules.ts";
+import { tenantPolicyAudit, tenantPolicyNotAccepted } from "./rules/tenant-rules.ts";
 
 export const RULES: readonly CheckRule[] = [
   gatewayNotAccepted,
@@ -71,6 +72,8 @@ export const RULES: readonly CheckRule[] = [
   policyInvalid,
   policyWithoutEffect,
   policyLooser,
+  tenantPolicyNotAccepted,
+  tenantPolicyAudit,
   shadowedRule,
   unreachableHostname,
   wildcardCarved,

@@ -132,9 +132,11 @@ function policyNode(policy: PolicyView, terminal: Terminal): Node {
   const fields = [
     ...(overrides.length === 0 ? [] : [`overrides ${overrides.join(", ")}`]),
     ...(defaults.length === 0 ? [] : [`defaults ${defaults.join(", ")}`]),
+    ...conditions.flatMap(({ type, message }) => (type === "Enforced" ? [message] : [])),
   ];
   const rule = section === undefined ? "" : ` for ${section}`;
-  const wrong = conditions.find(({ status }) => status !== "True");
+  // What a TenantPolicy refuses stands in the line already.
+  const wrong = conditions.find(({ type, status }) => status !== "True" && type !== "Enforced");
   return {
     text: `${describe(policy)}${rule}  ${terminal.style("dim", fields.join("; "))}  ${policyWord(policy, terminal)}`,
     children: wrong === undefined ? [] : [leaf(wrong.message)],

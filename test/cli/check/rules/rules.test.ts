@@ -11,6 +11,7 @@ import { OWNER_CASES } from "./owner-cases.ts";
 import { POLICY_CASES, policy } from "./policy-cases.ts";
 import { REFERENCE_CASES } from "./reference-cases.ts";
 import { ROUTE_CASES } from "./route-cases.ts";
+import { TENANT_CASES } from "./tenant-cases.ts";
 
 const CASES: readonly CheckCase[] = [
   ...OWNER_CASES,
@@ -19,6 +20,7 @@ const CASES: readonly CheckCase[] = [
   ...REFERENCE_CASES,
   ...POLICY_CASES,
   ...ROUTE_CASES,
+  ...TENANT_CASES,
 ];
 
 async function findingsOf(files: Readonly<Record<string, string>>): Promise<ReturnType<typeof check>> {
