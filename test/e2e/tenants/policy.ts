@@ -47,10 +47,13 @@ export function readingOthers(attack: () => SustainedAttack): void {
   });
 }
 
-/** The YAML of the guide, as it stands there. */
-function guideBlocks(): readonly string[] {
+/** The YAML of the guide that is about a kind, as it stands there. */
+function guideBlock(kind: string): string {
   const text = readText("docs/guides/tenants.md");
-  return [...text.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, block]) => block ?? "");
+  const blocks = [...text.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, block]) => block ?? "");
+  const found = blocks.find((block) => block.includes(`kind: ${kind}\n`));
+  if (found === undefined) throw new Error(`the guide has no ${kind} any more`);
+  return found;
 }
 
 export function policyOfTheGuide(attack: () => SustainedAttack): void {
@@ -71,7 +74,7 @@ export function policyOfTheGuide(attack: () => SustainedAttack): void {
         "listenerset/younger",
         "--timeout=180s",
       );
-      const [policy = ""] = guideBlocks();
+      const policy = guideBlock("ValidatingAdmissionPolicy");
       await ok(attack().bed.kubectl(["apply", "-f", "-"], policy));
       const annotate = [
         "annotate",
@@ -133,7 +136,7 @@ export function policyOfTheGuide(attack: () => SustainedAttack): void {
 
 export function quotaOfTheGuide(attack: () => SustainedAttack): void {
   test("a quota ends it", async () => {
-    const [, quota = ""] = guideBlocks();
+    const quota = guideBlock("ResourceQuota");
     await ok(attack().bed.kubectl(["apply", "-n", "mallory", "-f", "-"], quota));
     const another = set("mallory/another", [http("another.mallory.example.com")]);
     const create = async (): Promise<string> =>
