@@ -9,6 +9,7 @@ import type { Model } from "./compile/model.ts";
 import { compilePort, type PortOptions } from "./compile/port-listener.ts";
 import { type NamedTrial, PortContainment, type PortListener } from "./containment/port-containment.ts";
 import type { ProgrammingStatus } from "./programming-status.ts";
+import { socketProblem } from "./socket-problem.ts";
 
 export interface PortResourcesOptions {
   readonly model: Model;
@@ -82,7 +83,7 @@ export class PortResources {
   /** Envoy's NACK of a port. */
   refused(replica: string, { name, version }: Answer, problem: string): void {
     const { status } = this.#options;
-    const isSocket = /cannot bind/.test(problem);
+    const isSocket = socketProblem(problem) !== undefined;
     if (!isSocket && this.#containment.refused(name, { replica, version }, this.#listenersOf(name))) return;
     status.portRefused(replica, name, problem);
   }

@@ -22,6 +22,7 @@ import type { Answer } from "./ads/ads-stream.ts";
 import { CertificateStatus } from "./certificate-status.ts";
 import { isHttp, type Model } from "./compile/model.ts";
 import type { Offender } from "./containment/offender-search.ts";
+import { socketProblem } from "./socket-problem.ts";
 
 const TABLE = "";
 
@@ -238,8 +239,7 @@ export class ProgrammingStatus {
   /** Reports why a socket cannot be bound, and nothing else of Envoy's text. */
   #portProblem(id: ItemId, text: string): string {
     const number = this.#model.get("port", id)?.port;
-    const [, why] = /cannot bind '[^']*': ([^\n]*)/.exec(text) ?? [];
-    return `port ${number} cannot be opened: ${why?.toLowerCase() ?? "the data plane refuses its configuration"}`;
+    return `port ${number} cannot be opened: ${socketProblem(text) ?? "the data plane refuses its configuration"}`;
   }
 
   #listener(id: ItemId): ListenerStatus {
