@@ -1,7 +1,7 @@
 import type { AddressCheck, GuardItem, RateLimitCheck, RateLimitKey } from "../../../plan/guard.ts";
 import { AddressList } from "./address-list.ts";
 import { parseAddress } from "./ip-address.ts";
-import { type Pace, paceOf } from "./rate-buckets.ts";
+import { type Refill, refillOf } from "./rate-buckets.ts";
 
 /** A guard in the form in which it is asked. One that is `unusable` lets nothing pass. */
 export type CompiledGuard =
@@ -11,7 +11,7 @@ export type CompiledGuard =
 
 export interface CompiledRateLimit {
   readonly type: "rateLimit";
-  readonly pace: Pace | "never";
+  readonly refill: Refill | "never";
   readonly periodMs: number;
   readonly key: RateLimitKey;
   /**
@@ -60,14 +60,14 @@ function compileAddresses({ allow, deny = [] }: AddressCheck): CompiledGuard | u
 
 function compileRateLimit(id: string, check: RateLimitCheck): CompiledGuard | undefined {
   const { requests, periodMs, burst } = check;
-  const pace = paceOf(check);
-  if (pace === undefined) return undefined;
+  const refill = refillOf(check);
+  if (refill === undefined) return undefined;
   const key: RateLimitKey =
     check.key.type === "header" ? { type: "header", name: check.key.name.toLowerCase() } : check.key;
   const keyName = key.type === "header" ? `header ${key.name}` : key.type;
   return {
     type: "rateLimit",
-    pace,
+    refill,
     periodMs,
     key,
     name: [id, requests, periodMs, burst, keyName].join("\0"),

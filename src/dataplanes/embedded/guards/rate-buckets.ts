@@ -42,7 +42,7 @@ export function createBucketMemory(slots: number = DEFAULT_SLOTS): BucketMemory 
 }
 
 /** Nanoseconds. */
-export interface Pace {
+export interface Refill {
   /** Until one token comes. */
   readonly token: bigint;
   /** Until an empty bucket is full. */
@@ -50,11 +50,11 @@ export interface Pace {
 }
 
 /** `never`: not even the first request finds a token. Undefined: this is no limit. */
-export function paceOf(limit: {
+export function refillOf(limit: {
   readonly requests: number;
   readonly periodMs: number;
   readonly burst: number;
-}): Pace | "never" | undefined {
+}): Refill | "never" | undefined {
   const { requests, periodMs, burst } = limit;
   if (!(isCount(requests) && isCount(periodMs) && isCount(burst)) || periodMs < 1) return undefined;
   if (requests < 1 || burst < 1) return "never";
@@ -80,21 +80,21 @@ export class RateBuckets {
   }
 
   /** 0 when a token was taken, else the nanoseconds until there is one. */
-  take(name: string, pace: Pace): bigint {
+  take(name: string, refill: Refill): bigint {
     const digest = hash("sha256", this.#secret + name, "buffer");
     const fingerprint = digest.readBigInt64LE(0) || 1n;
     const set = digest.readUInt32LE(8) % this.#sets;
     for (;;) {
       const slot = this.#find(set, fingerprint);
       const waitNs =
-        (slot === undefined ? undefined : this.#takeFrom(slot, fingerprint, pace)) ??
-        this.#enter(set, fingerprint, pace);
+        (slot === undefined ? undefined : this.#takeFrom(slot, fingerprint, refill)) ??
+        this.#enter(set, fingerprint, refill);
       if (waitNs !== undefined) return waitNs;
     }
   }
 
   /** Undefined when the slot is another bucket's, or is about to be. */
-  #takeFrom(slot: number, fingerprint: bigint, { token, bucket }: Pace): bigint | undefined {
+  #takeFrom(slot: number, fingerprint: bigint, { token, bucket }: Refill): bigint | undefined {
     for (;;) {
       // The number first: if the slot is replaced after this, the swap fails.
       const full = Atomics.load(this.#words, slot + 1);
@@ -107,7 +107,7 @@ export class RateBuckets {
   }
 
   /** Gives the bucket a slot; undefined when it has one by now. */
-  #enter(set: number, fingerprint: bigint, pace: Pace): bigint | undefined {
+  #enter(set: number, fingerprint: bigint, refill: Refill): bigint | undefined {
     const stamp = this.#lock(set);
     try {
       for (;;) {
@@ -118,7 +118,7 @@ export class RateBuckets {
         if (own !== undefined && full !== BUSY) return undefined;
         if (Atomics.compareExchange(this.#words, slot + 1, full, BUSY) !== full) continue;
         Atomics.store(this.#words, slot, fingerprint);
-        Atomics.store(this.#words, slot + 1, this.#now() + pace.token);
+        Atomics.store(this.#words, slot + 1, this.#now() + refill.token);
         return 0n;
       }
     } finally {

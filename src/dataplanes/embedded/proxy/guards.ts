@@ -51,15 +51,15 @@ function passGuard(serving: GuardServing, request: RoutedRequest, id: ItemId): b
 function secondsToWait(
   { table, buckets }: GuardServing,
   request: RoutedRequest,
-  { pace, periodMs, key, name }: CompiledRateLimit,
+  { refill, periodMs, key, name }: CompiledRateLimit,
 ): number {
-  if (pace === "never") return wholeSeconds(periodMs / 1_000);
+  if (refill === "never") return wholeSeconds(periodMs / 1_000);
   const { listener, authority } = request;
   if (listener === undefined) return 1;
   // Not the host whose rule serves: a name has one bucket, whichever of its hosts the rule is of.
   const [host] = table.hostsFor(listener.id, hostnameOf(authority));
   const bucket = [name, listener.id, host?.hostname ?? "", keyOf(request, key)].join("\0");
-  const waitNs = buckets.take(bucket, pace);
+  const waitNs = buckets.take(bucket, refill);
   return waitNs === 0n ? 0 : wholeSeconds(Number(waitNs) / 1e9);
 }
 

@@ -2,18 +2,18 @@ import { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
 import {
   createBucketMemory,
-  type Pace,
-  paceOf,
   RateBuckets,
+  type Refill,
+  refillOf,
 } from "../../../../src/dataplanes/embedded/guards/rate-buckets.ts";
 import { seeded } from "../../support/sockets.ts";
 
 const HOUR = 3_600_000;
 const MS = 1_000_000n;
 
-function pace(requests: number, periodMs: number, burst: number): Pace {
-  const found = paceOf({ requests, periodMs, burst });
-  if (typeof found !== "object") throw new Error(`no pace: ${found}`);
+function refill(requests: number, periodMs: number, burst: number): Refill {
+  const found = refillOf({ requests, periodMs, burst });
+  if (typeof found !== "object") throw new Error(`no refill: ${found}`);
   return found;
 }
 
@@ -40,7 +40,7 @@ describe("token buckets", () => {
       [4, 10, 50],
     ] as const) {
       const { buckets, pass, at } = standing();
-      const limit = pace(requests, periodMs, burst);
+      const limit = refill(requests, periodMs, burst);
       let tokens: number = burst;
       let last = at();
       for (let round = 0; round < 2_000; round++) {
@@ -57,7 +57,7 @@ describe("token buckets", () => {
 
   test("who is refused is told when the next token comes, and then there is one", () => {
     const { buckets, pass } = standing();
-    const limit = pace(1, 10_000, 2);
+    const limit = refill(1, 10_000, 2);
     expect([buckets.take("a", limit), buckets.take("a", limit)]).toEqual([0n, 0n]);
     expect(buckets.take("a", limit)).toBe(10_000n * MS);
     pass(4_000);
@@ -68,20 +68,20 @@ describe("token buckets", () => {
   });
 
   test("no limit is too small, too large or too slow", () => {
-    expect(paceOf({ requests: 0, periodMs: 1000, burst: 5 })).toBe("never");
-    expect(paceOf({ requests: 5, periodMs: 1000, burst: 0 })).toBe("never");
+    expect(refillOf({ requests: 0, periodMs: 1000, burst: 5 })).toBe("never");
+    expect(refillOf({ requests: 5, periodMs: 1000, burst: 0 })).toBe("never");
     for (const broken of [Number.NaN, -1, Number.POSITIVE_INFINITY]) {
-      expect(paceOf({ requests: broken, periodMs: 1000, burst: 5 })).toBe(undefined);
-      expect(paceOf({ requests: 5, periodMs: broken, burst: 5 })).toBe(undefined);
-      expect(paceOf({ requests: 5, periodMs: 1000, burst: broken })).toBe(undefined);
+      expect(refillOf({ requests: broken, periodMs: 1000, burst: 5 })).toBe(undefined);
+      expect(refillOf({ requests: 5, periodMs: broken, burst: 5 })).toBe(undefined);
+      expect(refillOf({ requests: 5, periodMs: 1000, burst: broken })).toBe(undefined);
     }
-    expect(paceOf({ requests: 5, periodMs: 0, burst: 5 })).toBe(undefined);
+    expect(refillOf({ requests: 5, periodMs: 0, burst: 5 })).toBe(undefined);
     const sizes = [1, 2 ** 31, 2 ** 53 - 1, 2 ** 53];
     for (const requests of sizes) {
       for (const burst of sizes) {
         for (const periodMs of [1, 1000, 365 * 24 * HOUR, Number.MAX_SAFE_INTEGER]) {
           const { buckets, pass } = standing();
-          const limit = pace(requests, periodMs, burst);
+          const limit = refill(requests, periodMs, burst);
           expect(buckets.take("a", limit)).toBe(0n);
           const second = buckets.take("a", limit);
           expect(second === 0n).toBe(burst > 1);
@@ -99,7 +99,7 @@ describe("token buckets", () => {
     const bytes = memory.words.byteLength;
     let now = 5_000_000_000n;
     const buckets = new RateBuckets(memory, () => now);
-    const slow = pace(1, HOUR, 100);
+    const slow = refill(1, HOUR, 100);
     for (let taken = 0; taken < 100; taken++) expect(buckets.take("busy", slow)).toBe(0n);
     for (let index = 0; index < 20_000; index++) {
       now += 1_000n;
@@ -111,8 +111,8 @@ describe("token buckets", () => {
 
   test("buckets that are full again make room before any other", () => {
     const { buckets, pass } = standing(8);
-    const slow = pace(1, HOUR, 1);
-    const fast = pace(1000, 1000, 1);
+    const slow = refill(1, HOUR, 1);
+    const fast = refill(1000, 1000, 1);
     for (let index = 0; index < 7; index++) expect(buckets.take(`slow ${index}`, slow)).toBe(0n);
     for (let index = 0; index < 1_000; index++) {
       pass(2);
@@ -125,7 +125,7 @@ describe("token buckets", () => {
     const memory = createBucketMemory(8);
     const words = new BigInt64Array(memory.words);
     const buckets = new RateBuckets(memory);
-    const limit = pace(1, HOUR, 2);
+    const limit = refill(1, HOUR, 2);
     words[0] = process.hrtime.bigint();
     expect(buckets.take("a", limit)).toBe(0n);
     expect(words[0]).toBe(0n);
@@ -141,7 +141,7 @@ describe("token buckets", () => {
     /** Which of the names are left when all have come, in a table with too little room. */
     const left = (): string => {
       const { buckets } = standing(16);
-      const limit = pace(1, HOUR, 1);
+      const limit = refill(1, HOUR, 1);
       const names = Array.from({ length: 64 }, (_, index) => `name ${index}`);
       for (const name of names) buckets.take(name, limit);
       return names.map((name) => (buckets.take(name, limit) === 0n ? "0" : "1")).join("");
@@ -176,17 +176,17 @@ async function takeInThread(task: Task): Promise<number> {
   const file = new URL("../../../../src/dataplanes/embedded/guards/rate-buckets.ts", import.meta.url);
   const program = `
     const { parentPort, workerData } = require("node:worker_threads");
-    import(${JSON.stringify(file.href)}).then(({ RateBuckets, paceOf }) => {
+    import(${JSON.stringify(file.href)}).then(({ RateBuckets, refillOf }) => {
       const { memory, start, names, burst, rounds } = workerData;
       const buckets = new RateBuckets(memory);
-      const pace = paceOf({ requests: 1, periodMs: ${HOUR}, burst });
+      const refill = refillOf({ requests: 1, periodMs: ${HOUR}, burst });
       const ready = new Int32Array(start);
       let passed = 0;
       for (let name = 0; name < names; name++) {
         Atomics.add(ready, 0, 1);
         while (Atomics.load(ready, 0) < 2 * (name + 1)) {}
         for (let round = 0; round < rounds; round++) {
-          if (buckets.take("name " + name, pace) === 0n) passed++;
+          if (buckets.take("name " + name, refill) === 0n) passed++;
         }
       }
       parentPort.postMessage(passed);
