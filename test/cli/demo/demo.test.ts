@@ -13,12 +13,15 @@ const run = promisify(execFile);
 async function npmStart(): Promise<{ readonly printed: string; stop(): Promise<void> }> {
   const child = spawn("npm", ["start"], { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"], detached: true });
   const ended = once(child, "close");
+  // Apart: two pipes have no order among each other, and the log must not stand within the text.
   let printed = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on("data", (chunk: Buffer) => {
-      printed += chunk.toString();
-    });
-  }
+  let logged = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    printed += chunk.toString();
+  });
+  child.stderr.on("data", (chunk: Buffer) => {
+    logged += chunk.toString();
+  });
   const end = (signal: NodeJS.Signals): void => {
     // The group: npm, its shell and the program.
     if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, signal);
@@ -28,7 +31,7 @@ async function npmStart(): Promise<{ readonly printed: string; stop(): Promise<v
     await ended;
   });
   await until(() => {
-    if (child.exitCode !== null) throw new Error(`npm start has ended:\n${printed}`);
+    if (child.exitCode !== null) throw new Error(`npm start has ended:\n${printed}${logged}`);
     return printed.includes("Ctrl-C stops it") || undefined;
   }, "the end of what npm start prints");
   return {
