@@ -1,16 +1,11 @@
 import { explainRequest } from "../../matching/explain/explain.ts";
-import type { Explanation } from "../../matching/explain/explanation.ts";
 import type { RoutingTable } from "../../matching/routing-table.ts";
 import type { PortItem } from "../../plan/plan.ts";
 import type { MergedState } from "../merged-state.ts";
 import type { AskedRequest } from "./asked-request.ts";
-import { type EliminatedCandidate, refusedCandidates } from "./refused-candidates.ts";
+import type { FullExplanation } from "./full-explanation.ts";
+import { refusedCandidates } from "./refused-candidates.ts";
 
-export type FullExplanation = Omit<Explanation, "eliminated"> & {
-  readonly eliminated: readonly EliminatedCandidate[];
-};
-
-/** What the routing table says, and beside it whoever never got into the table. */
 export function explain(table: RoutingTable, state: MergedState, asked: AskedRequest): FullExplanation {
   const { request } = asked;
   const port = [...table.ports()].find(
