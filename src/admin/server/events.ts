@@ -48,7 +48,9 @@ export class EventStream {
         }
         response.write(": changes follow\n\n");
         const seen = Number(request.headers["last-event-id"] ?? query.get("after") ?? this.#lastId);
-        for (const { id, text } of this.#kept) if (id > seen) response.write(text);
+        // An id that is still to come is of a process before this one: everything was missed.
+        const from = seen > this.#lastId ? 0 : seen;
+        for (const { id, text } of this.#kept) if (id > from) response.write(text);
         this.#clients.add(response);
         response.on("close", () => this.#clients.delete(response));
         return undefined;

@@ -23,13 +23,16 @@ export interface ChangeRow {
 
 export const KEPT_CHANGES = 1_000;
 
-/** Returns a new list. Ids come from the server; one that was seen before changes nothing. */
+/**
+ * A listener that waits for the data plane is only on its way to somewhere else: that is left out.
+ * Returns a new list.
+ */
 export function withChange(
   rows: readonly ChangeRow[],
   id: number,
   change: TimedChange,
 ): readonly ChangeRow[] {
-  if ((rows[0]?.id ?? 0) >= id) return rows;
+  if (change.type === "listener" && change.now === "waiting") return rows;
   return [rowOf(id, change), ...rows.slice(0, KEPT_CHANGES - 1)];
 }
 
@@ -87,7 +90,6 @@ function listenerText(change: ListenerChange): Pick<ChangeRow, "tone" | "mark" |
     const mark = before === undefined || before === "waiting" ? "+" : "~";
     return { tone: "good", mark, what, text: `${who} serves it` };
   }
-  if (now === "waiting") return { tone: "quiet", mark: "~", what, text: `${who} waits for the data plane` };
   const holder = heldBy === undefined ? "" : `; held by ${listenerName(heldBy)}`;
   return { tone: "bad", mark: "!", what, text: `${who} is ${now}: ${reason}: ${message}${holder}` };
 }

@@ -196,9 +196,8 @@ export function counted(count: number, what: string): string {
   return count === 1 ? `1 ${what}` : `${count.toLocaleString("en")} ${what}s`;
 }
 
-/** How long ago, in the largest unit that is not 0. */
-export function ageText(createdAt: string, now: number): string {
-  const seconds = Math.max(0, (now - Date.parse(createdAt)) / 1000);
+/** In the largest unit that is not 0. */
+export function durationText(seconds: number): string {
   for (const [unit, length] of UNITS) {
     if (seconds >= length) return counted(Math.floor(seconds / length), unit);
   }

@@ -44,5 +44,5 @@ export function sumOf(rates: Rates, listeners: Iterable<string>): Rate {
 
 export function rateText(perSecond: number): string {
   if (perSecond >= 9.95) return `${Math.round(perSecond).toLocaleString("en")}/s`;
-  return `${perSecond.toFixed(1)}/s`;
+  return perSecond === 0 ? "0/s" : `${perSecond.toFixed(1)}/s`;
 }

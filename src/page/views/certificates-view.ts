@@ -3,7 +3,7 @@ import { type Child, element, link } from "../dom/element.ts";
 import { pill } from "../dom/pill.ts";
 import { type CertificateRow, certificateRows, findCertificates, urgencyOf } from "../model/certificates.ts";
 import { treeFragment } from "../model/place.ts";
-import { counted } from "../model/row-text.ts";
+import { counted, durationText } from "../model/row-text.ts";
 import { listenerNodeId } from "../model/tree.ts";
 import { Table } from "./table.ts";
 import type { View, ViewContext } from "./view.ts";
@@ -76,8 +76,8 @@ function cellsOf(row: CertificateRow): readonly (readonly Child[])[] {
 function ending(row: CertificateRow): Child {
   const { notAfter, daysLeft } = row;
   if (notAfter === undefined || daysLeft === undefined) return undefined;
-  const days = Math.floor(Math.abs(daysLeft));
-  const when = daysLeft < 0 ? `ended ${counted(days, "day")} ago` : `in ${counted(days, "day")}`;
+  const time = durationText(Math.abs(daysLeft) * 86_400);
+  const when = daysLeft < 0 ? `ended ${time} ago` : `in ${time}`;
   const tone = daysLeft < 0 ? "bad" : urgencyOf({ ...row, uses: [] }) === "soon" ? "warn" : "good";
   return element(
     "span",

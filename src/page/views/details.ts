@@ -4,7 +4,7 @@ import { type Child, element, link } from "../dom/element.ts";
 import { pill } from "../dom/pill.ts";
 import { ruleText } from "../model/hostnames.ts";
 import { fragmentOf, treeFragment } from "../model/place.ts";
-import { ageText, backendName, counted, rowText } from "../model/row-text.ts";
+import { backendName, counted, durationText, rowText } from "../model/row-text.ts";
 import { type ListenerNode, listenerNodeId, type TreeNode } from "../model/tree.ts";
 import type { ViewContext } from "./view.ts";
 
@@ -83,7 +83,7 @@ function factsOf(node: TreeNode, outline: Outline): readonly Fact[] {
       const age =
         createdAt === undefined
           ? "no creation time: names decide"
-          : `${ageText(createdAt, Date.now())} (${createdAt})`;
+          : `${durationText((Date.now() - Date.parse(createdAt)) / 1000)} (${createdAt})`;
       return [
         ["Precedence", role === "root" ? "1, the Gateway itself comes first" : String(precedence)],
         ["Age", age],

@@ -112,17 +112,31 @@ function cells({ hostname, holder, others, coveredBy }: HostnameRow): readonly (
         element("span", { class: "meta" }, ruleText(claim.listener)),
       ),
     ),
-    [element("span", { class: "meta" }, coveredBy.map((pattern) => pattern || "any hostname").join(", "))],
+    coveredBy.length === 0
+      ? []
+      : [
+          element(
+            "span",
+            { class: "meta" },
+            coveredBy.map((pattern) => pattern || "any hostname").join(", "),
+          ),
+        ],
   ];
 }
 
 function claimLink({ owner, listener }: Claim): HTMLElement {
   const id = listenerNodeId({ ...owner, section: listener.section });
-  return link(treeFragment(id), `${owner.kind} ${owner.namespace}/${owner.name} · ${listener.section}`);
+  return element(
+    "span",
+    { class: "who" },
+    element("span", { class: "rank", title: "Place in the order of precedence" }, String(owner.precedence)),
+    link(treeFragment(id), `${owner.kind} ${owner.namespace}/${owner.name} · ${listener.section}`),
+  );
 }
 
 function shown({ hostname, holder, others, coveredBy }: HostnameRow): unknown {
   const claim = ({ owner, listener }: Claim): unknown => [
+    owner.precedence,
     owner.kind,
     owner.namespace,
     owner.name,
