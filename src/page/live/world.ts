@@ -19,6 +19,7 @@ type Part = "outline" | "rates" | "changes" | "connection";
 
 const SHORTEST_PAUSE_MS = 1_000;
 const PAUSE_PER_READING = 9;
+const PREPARE_MS = 100;
 const TRAFFIC_MS = 2_000;
 
 export class LiveWorld {
@@ -97,7 +98,10 @@ export class LiveWorld {
       const response = await fetch("/api/v1/outline");
       if (!response.ok) throw new Error(String(response.status));
       const { version, ...outline } = (await response.json()) as Outline & { readonly version: string };
-      this.world = { version, outline, index: new SearchIndex(outline) };
+      const index = new SearchIndex(outline);
+      this.world = { version, outline, index };
+      // After the view is drawn.
+      setTimeout(() => index.prepare(), PREPARE_MS);
       this.#onChange("outline");
     } catch {
       this.#isStale = true;

@@ -18,6 +18,14 @@ export class SearchIndex {
     this.#outline = outline;
   }
 
+  /** Makes the texts before somebody searches, so that the first keystroke is as quick as others. */
+  prepare(): void {
+    const { gateways, orphans, strayRoutes, foreign, routes } = this.#outline;
+    const owners = [...gateways.flatMap((gateway) => gateway.owners), ...orphans];
+    const listeners = owners.flatMap((owner) => owner.listeners);
+    for (const each of [gateways, owners, listeners, strayRoutes, foreign, routes].flat()) this.#textOf(each);
+  }
+
   /** Undefined for a search without words, which finds everything. */
   filter(search: string): Filter | undefined {
     const words = wordsOf(search);
@@ -69,12 +77,17 @@ export class SearchIndex {
   }
 
   #has(value: object, words: readonly string[]): boolean {
+    const text = this.#textOf(value);
+    return words.every((word) => text.includes(word));
+  }
+
+  #textOf(value: object): string {
     let text = this.#texts.get(value);
     if (text === undefined) {
       text = searchText(value as Searched, this.#outline).toLowerCase();
       this.#texts.set(value, text);
     }
-    return words.every((word) => text.includes(word));
+    return text;
   }
 }
 
