@@ -4,6 +4,7 @@ import { connect } from "./connect/suite.ts";
 import { grpcInterop } from "./grpc-interop.ts";
 import { h2spec } from "./h2spec.ts";
 import { httpbin } from "./httpbin/suite.ts";
+import { page } from "./page/suite.ts";
 import type { Suite } from "./suite.ts";
 import { tlsScanners } from "./tls-scanners.ts";
 
@@ -12,6 +13,7 @@ export const SUITES: readonly Suite[] = [
   grpcInterop,
   h2spec,
   browser,
+  page,
   connect,
   tlsScanners,
   httpbin,

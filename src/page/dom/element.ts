@@ -25,6 +25,15 @@ export function replaceChildren(parent: Element, ...children: readonly Child[]):
   parent.replaceChildren(...present(children));
 }
 
+const signatures = new WeakMap<Element, string>();
+
+/** Draws anew only what says something else: focus and selection stay where they are. */
+export function redraw(parent: Element, signature: string, draw: () => readonly Child[]): void {
+  if (signatures.get(parent) === signature) return;
+  signatures.set(parent, signature);
+  replaceChildren(parent, ...draw());
+}
+
 export function link(href: string, text: string, className = "link"): HTMLAnchorElement {
   return element("a", { href, class: className }, text);
 }

@@ -1,6 +1,7 @@
 /** Where a request would go, and why nowhere else: the answer of /api/v1/explain. */
 import type { FullExplanation } from "../../view/explain/full-explanation.ts";
-import { type Child, element, part, replaceChildren } from "../dom/element.ts";
+import type { Outline } from "../../view/outline.ts";
+import { type Child, element, link, part, redraw, replaceChildren } from "../dom/element.ts";
 import { portTables } from "../model/hostnames.ts";
 import { fragmentOf, listParameter, textParameter } from "../model/place.ts";
 import { explanationParts } from "./explanation.ts";
@@ -87,7 +88,8 @@ export class ExplainView implements View {
     const { world, place } = context;
     const query = questionOf(place);
     if (query !== this.#asked[0]) this.#fill();
-    replaceChildren(this.#examples, ...examples(context));
+    const urls = exampleUrls(world.outline);
+    redraw(this.#examples, urls.join(" "), () => examples(urls));
     if (query === this.#asked[0] && world.outline === this.#asked[1]) return;
     this.#asked = [query, world.outline];
     if (query === "") replaceChildren(this.#answer);
@@ -150,25 +152,22 @@ function field(label: string, id: string, input: HTMLElement): HTMLElement {
   return element("div", { class: `field ${id}` }, element("label", { for: id }, label), input);
 }
 
-function examples({ world }: ViewContext): readonly Child[] {
-  const urls = portTables(world.outline)
+/** Contested hostnames first: they are the most interesting to ask about. */
+function exampleUrls(outline: Outline): readonly string[] {
+  return portTables(outline)
     .flatMap(({ rows }) => rows)
-    .filter(
-      ({ holder, hostname }) =>
-        holder !== undefined && hostname !== "" && /^HTTPS?$/.test(holder.listener.protocol),
-    )
+    .filter(({ hostname }) => hostname !== "")
     .sort((a, b) => b.others.length - a.others.length)
-    .slice(0, EXAMPLES)
-    .map(
-      ({ holder, hostname, port }) =>
-        `${holder?.listener.protocol.toLowerCase()}://${hostname.replace(/^\*/, "some")}:${port}/`,
-    );
+    .flatMap(({ holder, hostname, port }) => {
+      const scheme = holder?.listener.protocol.toLowerCase();
+      const isHttp = scheme === "http" || scheme === "https";
+      return isHttp ? [`${scheme}://${hostname.replace(/^\*/, "some")}:${port}/`] : [];
+    })
+    .slice(0, EXAMPLES);
+}
+
+function examples(urls: readonly string[]): readonly Child[] {
   if (urls.length === 0) return [];
-  return [
-    "Try ",
-    ...urls.flatMap((url, index) => [
-      index === 0 ? "" : ", ",
-      element("a", { class: "link", href: fragmentOf({ view: "explain", parameters: { url } }) }, url),
-    ]),
-  ];
+  const links = urls.map((url) => link(fragmentOf({ view: "explain", parameters: { url } }), url));
+  return ["Try ", ...links.flatMap((each, index) => [index === 0 ? "" : ", ", each])];
 }

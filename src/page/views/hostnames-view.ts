@@ -1,6 +1,6 @@
 /** Per port: who holds a hostname, who wanted it too, and the rule that decided. */
 import type { Outline } from "../../view/outline.ts";
-import { type Child, element, link, replaceChildren } from "../dom/element.ts";
+import { type Child, element, link, redraw } from "../dom/element.ts";
 import { pill } from "../dom/pill.ts";
 import {
   type Claim,
@@ -60,11 +60,10 @@ export class HostnamesView implements View {
         text,
       );
     const ports = [...new Set(tables.map((table) => table.port))];
-    replaceChildren(
-      this.#ports,
+    redraw(this.#ports, JSON.stringify([place, ports]), () => [
       chip("", "All ports"),
       ...ports.map((each) => chip(String(each), String(each))),
-    );
+    ]);
     const chosen = tables.filter((table) => port === "" || String(table.port) === port);
     const rows = findHostnames(chosen, search).flatMap((table): readonly Row[] => [
       { table },

@@ -1,5 +1,5 @@
 /** The tree of the merged Gateway, with the details of the chosen node beside it. */
-import { element, link, replaceChildren } from "../dom/element.ts";
+import { element, link, redraw } from "../dom/element.ts";
 import { pill } from "../dom/pill.ts";
 import { WindowedList } from "../dom/windowed-list.ts";
 import { textParameter, treeFragment } from "../model/place.ts";
@@ -11,6 +11,8 @@ import { detailsOf } from "./details.ts";
 import { summaryStrip } from "./summary-strip.ts";
 import { moveInTree } from "./tree-keys.ts";
 import type { View, ViewContext } from "./view.ts";
+
+const NO_RATES = new Map<never, never>();
 
 export class TreeView implements View {
   readonly title = "Tree";
@@ -35,7 +37,7 @@ export class TreeView implements View {
   constructor() {
     this.#list = new WindowedList<TreeRow>({
       scroller: this.#scroller,
-      role: "group",
+      role: "none",
       guess: 38,
       keyOf: ({ node }) => node.id,
       signatureOf: (row) => this.#signature(row),
@@ -65,7 +67,9 @@ export class TreeView implements View {
     // What was opened by hand in one search is in the way of the next.
     if (search !== this.#search) this.#opened.clear();
     this.#search = search;
-    replaceChildren(this.#summary, ...summaryStrip(world.outline, context.live.rates));
+    const summary = summaryStrip(world.outline, context.live.rates);
+    const signature = summary.map((child) => (child instanceof Node ? child.textContent : "")).join();
+    redraw(this.#summary, signature, () => summary);
     this.#update();
     if (isNewPlace && at !== "") this.#list.scrollTo(this.#chosenIndex());
   }
@@ -88,7 +92,13 @@ export class TreeView implements View {
   #showDetails(node: TreeNode | undefined): void {
     if (this.#context === undefined) return;
     this.#details.classList.toggle("open", node !== undefined && this.#chosen !== "");
-    replaceChildren(this.#details, ...detailsOf(node, this.#context, () => this.#choose("")));
+    const { world } = this.#context;
+    const signature =
+      node === undefined
+        ? ""
+        : JSON.stringify([node, rowText({ node, isOpen: true }, world.outline, NO_RATES)]);
+    const context = this.#context;
+    redraw(this.#details, signature, () => detailsOf(node, context, () => this.#choose("")));
   }
 
   #chosenIndex(): number {
@@ -115,6 +125,7 @@ export class TreeView implements View {
   #key(event: KeyboardEvent): void {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     const { rows, pageSize } = this.#list;
+    if (event.key === "Escape") this.#choose("");
     const move = moveInTree(event.key, rows, this.#chosenIndex(), pageSize);
     if (move === undefined) return;
     event.preventDefault();
