@@ -12,7 +12,7 @@ const MARKUP = "http://<img src=x onerror=alert(1)>/";
 const VIEWS: readonly (readonly [name: string, fragment: string, text: string])[] = [
   ["the tree", "#/tree", "HostnameConflict"],
   ["the details of a node", "#/tree?at=owner:ListenerSet/team-zest/zest", "Conditions"],
-  ["the hostnames", "#/hostnames", "same age: the first by namespace and name"],
+  ["the hostnames", "#/hostnames", "same age: first in the alphabet by namespace/name"],
   ["an explanation", "#/explain?url=http://coffee.example.com:PORT/", "Forwarded"],
   ["the certificates", "#/certificates", "team-tea/tea-cert"],
   ["the timeline", "#/timeline", "serves it"],
@@ -60,7 +60,7 @@ export const KEYBOARD_STEPS: Readonly<Record<string, Step>> = {
     await focusIs(reader, "tree");
     await reader.press("Home", "ArrowDown");
     await reader.seesText("[aria-selected=true]", "team-zest/zest");
-    await reader.press("ArrowRight", "ArrowRight");
+    await reader.press("ArrowRight");
     await reader.seesText("[aria-selected=true]", "coffee.example.com");
     await reader.seesText(".details", "HostnameConflict");
     await reader.press("ArrowLeft", "ArrowLeft", "ArrowLeft");

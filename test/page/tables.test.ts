@@ -21,7 +21,7 @@ test("the table of a port names the holder, the others and the rule that decided
   const row = http?.rows.find(({ hostname }) => hostname === "coffee.example.com");
   expect(row?.holder?.owner).toMatchObject({ namespace: "team-coffee", precedence: 2 });
   expect(row?.others.map(({ owner, listener }) => [owner.name, listener.state, ruleText(listener)])).toEqual([
-    ["zest", "conflicted", "same age: the first by namespace and name"],
+    ["zest", "conflicted", "same age: first in the alphabet by namespace/name"],
   ]);
   expect(row?.coveredBy).toEqual([""]);
 });
@@ -37,7 +37,7 @@ test("every clause of the order of precedence has its sentence", async () => {
       { name: "a", hostnames },
       { name: "b", hostnames },
     ]),
-  ).toContain("first by namespace");
+  ).toContain("first in the alphabet");
 });
 
 test("wildcards that also match a hostname are listed, the narrowest first", async () => {

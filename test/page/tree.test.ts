@@ -60,7 +60,10 @@ test("a conflicted listener says the reason, the message and the holder", () => 
       text: expect.stringMatching(
         /^HostnameConflict: hostname coffee\.example\.com on port 8080 is already held/,
       ),
-      holder: "listener:ListenerSet/team-coffee/coffee#http",
+      holder: {
+        node: "listener:ListenerSet/team-coffee/coffee#http",
+        text: "ListenerSet team-coffee/coffee, listener http",
+      },
     },
   });
 });

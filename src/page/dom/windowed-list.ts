@@ -59,13 +59,14 @@ export class WindowedList<Row> {
     return Math.max(1, Math.floor(this.#options.scroller.clientHeight / this.#options.guess) - 1);
   }
 
-  scrollTo(index: number): void {
+  /** `covered` is the height of what lies over the lower end of the list. */
+  scrollTo(index: number, covered = 0): void {
     const { scroller } = this.#options;
     const above = this.#above();
     // The first time heights are guesses; drawing them makes the second time exact.
     for (let turn = 0; turn < 2; turn++) {
       const top = scroller.scrollTop - above;
-      const wanted = scrollFor(this.#offsets, index, { top, height: scroller.clientHeight });
+      const wanted = scrollFor(this.#offsets, index, { top, height: scroller.clientHeight - covered });
       if (wanted === top) return;
       scroller.scrollTop = wanted + (wanted === 0 ? 0 : above);
       this.render();

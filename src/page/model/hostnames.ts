@@ -121,7 +121,7 @@ export function ruleText({ decidedBy, state, reason }: OutlineListener): string 
     case "age":
       return "the older resource comes first";
     case "name":
-      return "same age: the first by namespace and name";
+      return "same age: first in the alphabet by namespace/name";
     case "kind":
       return "same name: ListenerSet, then XListenerSet, then Gateway";
     default:

@@ -2,7 +2,7 @@
 import type { ListenerState } from "../../view/merged-state.ts";
 import type { Outline, OutlineBackend, OutlineListener, OutlineOwner } from "../../view/outline.ts";
 import { type Rate, type Rates, rateText, sumOf } from "./traffic.ts";
-import { listenerNodeId, type TreeNode } from "./tree.ts";
+import { listenerNodeId } from "./tree.ts";
 import type { TreeRow } from "./tree-rows.ts";
 
 export type Tone = "good" | "bad" | "warn" | "quiet";
@@ -15,8 +15,14 @@ export interface RowText {
   readonly rank?: number;
   readonly state?: { readonly tone: Tone; readonly text: string };
   /** What is wrong, with reason and message. */
-  readonly note?: { readonly tone: Tone; readonly text: string; readonly holder?: string };
+  readonly note?: { readonly tone: Tone; readonly text: string; readonly holder?: Holder };
   readonly rate?: { readonly text: string; readonly errors?: string };
+}
+
+/** Who holds what a listener wanted. */
+export interface Holder {
+  readonly node: string;
+  readonly text: string;
 }
 
 export const STATE_TONES: Readonly<Record<ListenerState, Tone>> = {
@@ -114,6 +120,9 @@ const GROUPS: Readonly<
 };
 
 function ownerText(owner: OutlineOwner, isOpen: boolean, rates: Rates): RowText {
+  const { createdAt } = owner;
+  const age =
+    createdAt === undefined ? [] : [`${durationText((Date.now() - Date.parse(createdAt)) / 1000)} old`];
   const { kind, namespace, name, role, attached, listeners, conditions, precedence } = owner;
   const serving = listeners.filter(({ state }) => state === "serving").length;
   const routes = new Set(listeners.flatMap((listener) => listener.routes)).size;
@@ -126,6 +135,7 @@ function ownerText(owner: OutlineOwner, isOpen: boolean, rates: Rates): RowText 
     meta: [
       role === "root" ? "its own listeners" : counted(listeners.length, "listener"),
       ...(routes > 0 ? [counted(routes, "route")] : []),
+      ...age,
     ].join(" · "),
     ...(attached ? { rank: precedence } : {}),
     state: attached
@@ -143,7 +153,7 @@ function ownerText(owner: OutlineOwner, isOpen: boolean, rates: Rates): RowText 
 
 function listenerText(listener: OutlineListener, rates: Rates): RowText {
   const { hostname, protocol, port, section, state, reason, message, unresolved, heldBy } = listener;
-  const holder = heldBy === undefined ? {} : { holder: listenerNodeId(heldBy) };
+  const holder = heldBy === undefined ? {} : { holder: holderOf(heldBy) };
   return {
     kind: `${protocol} :${port}`,
     title: hostname || "any hostname",
@@ -156,6 +166,11 @@ function listenerText(listener: OutlineListener, rates: Rates): RowText {
         : {}),
     ...rateOf(sumOf(rates, [listener.key])),
   };
+}
+
+function holderOf(heldBy: NonNullable<OutlineListener["heldBy"]>): Holder {
+  const { kind, namespace, name, section } = heldBy;
+  return { node: listenerNodeId(heldBy), text: `${kind} ${namespace}/${name}, listener ${section}` };
 }
 
 interface Condition {
@@ -210,8 +225,3 @@ const UNITS: readonly (readonly [unit: string, seconds: number])[] = [
   ["hour", 3_600],
   ["minute", 60],
 ];
-
-export function nodeTitle(node: TreeNode, outline: Outline): string {
-  const { kind, title } = rowText({ node, isOpen: true }, outline, new Map());
-  return `${kind} ${title}`.trim();
-}

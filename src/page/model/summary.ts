@@ -1,6 +1,6 @@
 /** The whole world in a few numbers. */
 import type { ListenerState } from "../../view/merged-state.ts";
-import type { Outline, OutlineOwner } from "../../view/outline.ts";
+import type { Outline } from "../../view/outline.ts";
 
 export interface Summary {
   readonly gateways: number;
@@ -10,7 +10,6 @@ export interface Summary {
   readonly routes: number;
   readonly routesWithProblems: number;
   readonly strayRoutes: number;
-  readonly refusedOwners: number;
 }
 
 export function summaryOf(outline: Outline): Summary {
@@ -30,10 +29,5 @@ export function summaryOf(outline: Outline): Summary {
     routes: routes.size + outline.strayRoutes.length,
     routesWithProblems: [...routes.values()].filter(Boolean).length,
     strayRoutes: outline.strayRoutes.length,
-    refusedOwners: owners.filter((owner) => !isAttached(owner)).length,
   };
-}
-
-function isAttached({ attached }: OutlineOwner): boolean {
-  return attached;
 }

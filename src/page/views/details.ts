@@ -1,5 +1,4 @@
 /** Everything that is known of one node. */
-import type { Outline } from "../../view/outline.ts";
 import { type Child, element, link } from "../dom/element.ts";
 import { pill } from "../dom/pill.ts";
 import { ruleText } from "../model/hostnames.ts";
@@ -54,7 +53,7 @@ export function detailsOf(
     element("h2", {}, title),
     state !== undefined && element("p", {}, pill(state.tone, state.text)),
     note !== undefined && element("p", { class: `note ${note.tone}` }, note.text),
-    factList(factsOf(node, outline)),
+    factList(factsOf(node)),
     ...conditions(node),
   ];
 }
@@ -68,7 +67,7 @@ function factList(facts: readonly Fact[]): Child {
   );
 }
 
-function factsOf(node: TreeNode, outline: Outline): readonly Fact[] {
+function factsOf(node: TreeNode): readonly Fact[] {
   switch (node.type) {
     case "gateway": {
       const { className, addresses, attachedListenerSets } = node.gateway;
@@ -121,7 +120,6 @@ function factsOf(node: TreeNode, outline: Outline): readonly Fact[] {
     case "foreign":
       return [["Served by", "another controller"]];
   }
-  void outline;
 }
 
 function listenerFacts({ owner, listener }: ListenerNode): readonly Fact[] {

@@ -71,7 +71,7 @@ export class TreeView implements View {
     const signature = summary.map((child) => (child instanceof Node ? child.textContent : "")).join();
     redraw(this.#summary, signature, () => summary);
     this.#update();
-    if (isNewPlace && at !== "") this.#list.scrollTo(this.#chosenIndex());
+    if (isNewPlace && at !== "") this.#scrollToChosen();
   }
 
   #update(): void {
@@ -112,8 +112,14 @@ export class TreeView implements View {
     const { place } = this.#context;
     this.#context.go({ ...place, parameters: { ...place.parameters, at: id } }, "replace");
     this.#update();
+    this.#scrollToChosen();
+  }
+
+  /** On narrow screens the details lie over the lower half of the tree. */
+  #scrollToChosen(): void {
     const index = this.#chosenIndex();
-    if (index >= 0) this.#list.scrollTo(index);
+    const isOver = getComputedStyle(this.#details).position === "absolute";
+    if (index >= 0) this.#list.scrollTo(index, isOver ? this.#details.offsetHeight : 0);
   }
 
   #toggle(row: TreeRow, isOpen: boolean = !row.isOpen): void {
@@ -182,9 +188,8 @@ export class TreeView implements View {
           "div",
           { class: `note ${note.tone}` },
           note.text,
-          note.holder !== undefined && " — ",
-          note.holder !== undefined &&
-            link(treeFragment(note.holder), `held by ${note.holder.replace(/^listener:/, "")}`),
+          note.holder !== undefined && " — held by ",
+          note.holder !== undefined && link(treeFragment(note.holder.node), note.holder.text),
         ),
     );
     item.style.setProperty("--level", String(level - 1));
