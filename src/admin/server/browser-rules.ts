@@ -2,7 +2,8 @@
  * What browsers may do here. The server has no passwords: whoever reaches it may read. So a web
  * page of somebody else must not reach it through the browser of a person who may.
  *
- * - DNS rebinding needs a name that the attacker controls: the Host must be an address or localhost.
+ * - DNS rebinding needs a name that the attacker controls: the Host must be an address or
+ *   localhost.
  * - Pages of other origins are refused by `Origin` and by `Sec-Fetch-Site` (Fetch Metadata). A link
  *   from elsewhere may open the page, but not in a frame.
  * - The page loads nothing from elsewhere and runs no inline script, whatever text it shows.

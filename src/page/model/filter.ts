@@ -18,7 +18,7 @@ export class SearchIndex {
     this.#outline = outline;
   }
 
-  /** Makes the texts before somebody searches, so that the first keystroke is as quick as others. */
+  /** Makes the texts before somebody searches: the first keystroke is then as quick as others. */
   prepare(): void {
     const { gateways, orphans, strayRoutes, foreign, routes } = this.#outline;
     const owners = [...gateways.flatMap((gateway) => gateway.owners), ...orphans];
