@@ -56,7 +56,7 @@ function record(entry: Entry): void {
   const after = [entry, ...before.filter(({ suite }) => suite !== entry.suite)];
   const entries = SUITES.flatMap(({ name }) => after.filter(({ suite }) => suite === name));
   writeFileSync(file, `${JSON.stringify(entries, undefined, 2)}\n`);
-  writeFileSync(join(DOCS, "suites.md"), page(entries, KNOWN_DIFFERENCES));
+  writeFileSync(join(DOCS, "suites.md"), page(entries, KNOWN_DIFFERENCES, SUITES));
 }
 
 async function runSuite(suite: Suite, wanted: Wanted): Promise<Verdict> {

@@ -20,8 +20,27 @@ export function entryOf(suite: Pick<Entry, "source" | "about">, verdict: Verdict
   return { suite: verdict.suite, source: suite.source, about: suite.about, rows, failures };
 }
 
-export function page(entries: readonly Entry[], known: readonly KnownDifference[]): string {
-  return `${[INTRODUCTION, table(entries), ...entries.map((entry) => section(entry, known))].join("\n\n")}\n`;
+/** A suite as the page names it. */
+interface Named {
+  readonly name: string;
+  readonly source: string;
+}
+
+/** `suites` are all that there are: those without a recorded run are named as such. */
+export function page(
+  entries: readonly Entry[],
+  known: readonly KnownDifference[],
+  suites: readonly Named[],
+): string {
+  const sections = entries.map((entry) => section(entry, known));
+  return `${[INTRODUCTION, table(entries), ...unrecorded(entries, suites), ...sections].join("\n\n")}\n`;
+}
+
+function unrecorded(entries: readonly Entry[], suites: readonly Named[]): readonly string[] {
+  const missing = suites.filter(({ name }) => entries.every(({ suite }) => suite !== name));
+  if (missing.length === 0) return [];
+  const names = missing.map(({ name, source }) => `${name} (\`${source}\`)`).join(", ");
+  return [wrapProse(`No whole run is recorded of: ${names}. Nothing is claimed about them.`).join("\n")];
 }
 
 export function table(entries: readonly Entry[]): string {
@@ -91,7 +110,13 @@ function code(text: string): string {
 }
 
 function inCell(text: string): string {
-  return text.replaceAll(/\s+/g, " ").replaceAll("|", "\\|").slice(0, 400);
+  const visible = text.replaceAll(/\s+/g, " ").replaceAll(/\p{Cc}/gu, escaped);
+  return visible.replaceAll("|", "\\|").slice(0, 400);
+}
+
+/** A control character, as most languages write it. */
+function escaped(character: string): string {
+  return `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`;
 }
 
 const INTRODUCTION = `# Public test suites

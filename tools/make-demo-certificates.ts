@@ -64,7 +64,8 @@ for (const { namespace, secret, hostname } of CERTIFICATES) {
   const key = PemConverter.encode(await subtle.exportKey("pkcs8", keys.privateKey), "PRIVATE KEY");
   writeFileSync(
     new URL(`${namespace}-certificate.yaml`, FOLDER),
-    `# A demo certificate of demo-ca.crt. Its key is public: use it for nothing else. Made by tools/make-demo-certificates.ts.
+    `# A demo certificate of demo-ca.crt. Its key is public: use it for nothing else.
+# Made by tools/make-demo-certificates.ts.
 apiVersion: v1
 kind: Secret
 metadata:

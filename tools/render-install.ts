@@ -31,7 +31,8 @@ export async function renderInstall(): Promise<string> {
   const settings = ["mergeway", CHART, "--namespace", NAMESPACE, "--include-crds"];
   const rendered = await output(builtFile("helm", "helm"), ["template", ...settings]);
   const head = [
-    "# Mergeway without Helm: the chart in charts/mergeway with its default values. Made by tools/render-install.ts; do not edit.",
+    "# Mergeway without Helm: the chart in charts/mergeway with its default values.",
+    "# Made by tools/render-install.ts; do not edit.",
     `# chart sha256: ${chartDigest(CHART)}`,
   ];
   // Nothing here belongs to a Helm release, and Helm must not take it for its own.

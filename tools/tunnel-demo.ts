@@ -3,7 +3,8 @@
  * connector (real cloudflared where CLOUDFLARED names one, otherwise our double), `mergeway run
  * --data-plane tunnel` as a process of its own, and the two teams of examples/tunnel.
  *
- *   node tools/tunnel-demo.ts           shows requests that travel edge → tunnel → listener of a ListenerSet → backend, and ends
+ *   node tools/tunnel-demo.ts           shows requests on their way edge → tunnel → listener of a
+ *                                       ListenerSet → backend, and ends
  *   node tools/tunnel-demo.ts --stay    stays until Ctrl-C, for requests of your own
  */
 import { spawn } from "node:child_process";
@@ -43,7 +44,7 @@ async function demonstrate(): Promise<number> {
   const edge = await EdgeDouble.start(api);
   ended.push(() => edge.close());
   writeFileSync(join(folder, "edge-ca.pem"), edge.ca.cert);
-  say(`edge double       ${edge.address} for connectors, ${edge.frontUrl} for visitors`);
+  say(`edge double       ${edge.address} for connectors, ${edge.frontUrl} for clients`);
   const manifests = await startBackends();
   const cloudflared = connectorProgram();
   say(

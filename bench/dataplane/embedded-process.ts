@@ -38,7 +38,7 @@ const began = performance.now();
 plane.apply({ upserts: planOf(world), removes: [] });
 const loadingMs = performance.now() - began;
 
-// Everybody's fate is known when the last certificate has been checked.
+// Every listener's status is known when the last certificate has been checked.
 let awaited = world.tenants * 3 + 2;
 plane.onReport((reports) => {
   if (awaited > 0 && reports.length >= awaited) process.send?.({ ready: true, loadingMs });

@@ -164,10 +164,11 @@ function pidOf(cluster: Cluster, component: string): number {
   return (JSON.parse(record) as { readonly pid: number }).pid;
 }
 
-function conditions({ sizes }: Settings): Omit<PeersRun, "contestants"> {
+function conditions({ sizes, short }: Settings): Omit<PeersRun, "contestants"> {
   const git = ["rev-parse", "--short", "HEAD"];
   return {
     date: new Date().toISOString().slice(0, 10),
+    short,
     commit: execFileSync("git", git, { cwd: ROOT, encoding: "utf8" }).trim(),
     machine: `${cpus().length} × ${cpus()[0]?.model.trim() ?? "CPU"}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
     routesPerSet: ROUTES,

@@ -98,6 +98,8 @@ export interface ContestantResult {
 
 export interface PeersRun {
   readonly date: string;
+  /** Smaller on purpose: it is not held against the bars. */
+  readonly short?: boolean;
   readonly commit: string;
   readonly machine: string;
   readonly routesPerSet: number;

@@ -15,6 +15,7 @@ export const HELP = `npm run bench:peers -- [--short] [--sizes 50,500,2500] [--o
 `;
 
 export interface Settings {
+  readonly short: boolean;
   readonly contestants: readonly Contestant[];
   readonly sizes: readonly number[];
   readonly restartSizes: readonly number[];
@@ -47,6 +48,7 @@ export function settingsOf(args: readonly string[]): Settings | undefined {
   const sizes = values.sizes === undefined ? (short ? SHORT : FULL) : sizesOf(values.sizes);
   const isWhole = values.sizes === undefined && values.only === undefined;
   return {
+    short,
     contestants: contestantsNamed(values.only?.split(",") ?? []),
     sizes,
     restartSizes: short ? sizes.slice(-1) : sizes,

@@ -109,12 +109,16 @@ interface Bar {
 
 const BAR_SIZE = 2_500;
 
-/** What Mergeway promises at 2,500 sets with its chart's defaults. */
-export function barLines({ contestants }: PeersRun): readonly Bar[] {
+/**
+ * What Mergeway promises at 2,500 sets with its chart's defaults. A run that has not measured that
+ * size misses them, unless it was meant to be short.
+ */
+export function barLines({ contestants, short }: PeersRun): readonly Bar[] {
   const result = contestants
     .find(({ id }) => id === "mergeway-envoy")
     ?.sizes.find(({ size }) => size === BAR_SIZE);
-  if (result === undefined) return [];
+  if (result === undefined)
+    return short === true ? [] : [{ met: false, text: "2,500 sets were not measured: no bar was checked" }];
   const { growth, restarts } = result;
   const lies = growth.lies.programmedNotAnswering + growth.lies.answeringNotProgrammed;
   const figure = (title: string): number => measureTitled(title).of(result) ?? Number.POSITIVE_INFINITY;
@@ -133,9 +137,9 @@ export function barLines({ contestants }: PeersRun): readonly Bar[] {
       50,
       "ms",
     ),
-    most("controller's memory", figure("memory, controller"), 500, "MB"),
-    most("agent's memory", figure("memory, agent"), 200, "MB"),
-    most("Envoy's memory", figure("memory, data plane"), 300, "MB"),
+    most("controller's memory, highest", figure("memory, controller, highest"), 500, "MB"),
+    most("agent's memory, highest", figure("memory, agent, highest"), 200, "MB"),
+    most("Envoy's memory, highest", figure("memory, data plane, highest"), 300, "MB"),
     most("status writes per set", figure("per ListenerSet"), 1.5, "per"),
     most("status writes of the Gateway per minute", figure("of the Gateway, per minute"), 60, "per"),
     most("controller ready after a restart", figure("controller: ready after"), 15, "s"),

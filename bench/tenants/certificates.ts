@@ -21,10 +21,10 @@ import type { PlanDelta, PortItem } from "../../src/plan/plan.ts";
 import { lastingPort } from "../../test/dataplanes/support/lasting-port.ts";
 import { makeEngine } from "../engine/engine.ts";
 import { median } from "../median.ts";
+import { askHost, firstRight, Regulars } from "./clients.ts";
 import { DRAIN_SECONDS, GATEWAY, startEnvoy } from "./own-envoy.ts";
 import { cpuMilliseconds, residentBytes } from "./process-cost.ts";
 import { machine, megabytes, milliseconds, writeReport } from "./report.ts";
-import { firstRight, Regulars, visit } from "./visitors.ts";
 import { gatewayChange, hostOf, newCertificate, pathOf, tenantChanges } from "./world.ts";
 
 const SIZE = Number(process.env["SIZE"] ?? 2_500);
@@ -71,7 +71,7 @@ async function measure(way: Way): Promise<Row> {
   const began = performance.now();
   const side = await start(way, plan);
   const last = tenants.at(-1) ?? "";
-  const served = await firstRight(began, () => visit(side.port, hostOf(last), pathOf(0)), isServed);
+  const served = await firstRight(began, () => askHost(side.port, hostOf(last), pathOf(0)), isServed);
   if (way !== "on demand") await side.holds(SIZE);
   const loaded = {
     bytes: residentBytes(side.pid),
@@ -82,14 +82,14 @@ async function measure(way: Way): Promise<Row> {
   const first: number[] = [];
   for (const tenant of tenants.slice(0, FIRST_HANDSHAKES)) {
     const asked = performance.now();
-    if (!isServed(await visit(side.port, hostOf(tenant), pathOf(0))))
+    if (!isServed(await askHost(side.port, hostOf(tenant), pathOf(0))))
       throw new Error(`${tenant} is not served`);
     first.push(performance.now() - asked);
   }
   let next = 0;
   await Promise.all(
     Array.from({ length: WIDTH }, async () => {
-      while (next < SIZE) await visit(side.port, hostOf(tenants[next++] ?? ""), pathOf(0));
+      while (next < SIZE) await askHost(side.port, hostOf(tenants[next++] ?? ""), pathOf(0));
     }),
   );
   const used = residentBytes(side.pid);
@@ -104,7 +104,7 @@ async function measure(way: Way): Promise<Row> {
     const cpu = cpuMilliseconds(side.pid);
     const since = performance.now();
     side.add(engine.apply(made).plan, hostOf(added));
-    times.push(await firstRight(since, () => visit(side.port, hostOf(added), pathOf(3)), isServed));
+    times.push(await firstRight(since, () => askHost(side.port, hostOf(added), pathOf(3)), isServed));
     await sleep(SETTLE_MS);
     costs.push(cpuMilliseconds(side.pid) - cpu);
   }
@@ -208,7 +208,7 @@ function listenerAhead(
       certificates: { bySni: { withoutName: WITHOUT_NAME, ahead } },
       alpn: ["h2", "http/1.1"],
     }),
-    filter: portHttpManager(port, { trustedHops: 0, accessLog: undefined }),
+    filter: portHttpManager(port, { type: "nobody" }, { accessLog: undefined }),
   });
   const content = tcpListener({ name: port.id, ...at, chains: [chain], inspectsTls: true });
   return resource("listener", port.id, content, { needs: [{ kind: "scope", name: "*" }] });

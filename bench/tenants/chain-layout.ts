@@ -7,6 +7,7 @@
 import type { Resource } from "../../src/dataplanes/envoy/ads/resource.ts";
 import { backendCluster, backendEndpoints } from "../../src/dataplanes/envoy/compile/backend-cluster.ts";
 import { certificateName, endpointsName } from "../../src/dataplanes/envoy/compile/names.ts";
+import { ScopeGuards } from "../../src/dataplanes/envoy/compile/routes/guards.ts";
 import { ruleRoutes } from "../../src/dataplanes/envoy/compile/routes/rule-routes.ts";
 import { adsSource, any, typeUrl } from "../../src/dataplanes/envoy/messages/core.ts";
 import { resourceMessage } from "../../src/dataplanes/envoy/messages/discovery.ts";
@@ -112,6 +113,7 @@ export class ChainLayout {
         },
         uses: () => {},
         dependsOn: () => {},
+        guards: new ScopeGuards([], () => undefined),
       }),
     );
     return message(

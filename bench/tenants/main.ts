@@ -9,11 +9,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { makeEngine } from "../engine/engine.ts";
+import { askHost, firstRight, Regulars, type Seen } from "./clients.ts";
 import { type Layout, type LayoutName, startChains, startMergeway } from "./layouts.ts";
 import { DRAIN_SECONDS } from "./own-envoy.ts";
 import { cpuMilliseconds, residentBytes } from "./process-cost.ts";
 import { EDITS, type Edit, type Results, report, SIZES, type Size, writeReport } from "./report.ts";
-import { firstRight, Regulars, type Seen, visit } from "./visitors.ts";
 import {
   type Change,
   gatewayChange,
@@ -113,7 +113,7 @@ async function load(size: Size): Promise<World> {
     const began = performance.now();
     const layout = await start(plan);
     const last = hostOf(tenant(size - 1));
-    const time = await firstRight(began, () => visit(layout.port, last, pathOf(0)), isServed);
+    const time = await firstRight(began, () => askHost(layout.port, last, pathOf(0)), isServed);
     note(results.load, layout.name, size, time);
     await useAll(layout, size);
     const regulars = new Regulars(
@@ -132,7 +132,7 @@ async function useAll({ port }: Layout, size: Size): Promise<void> {
     Array.from({ length: WIDTH }, async () => {
       while (next < size) {
         const host = hostOf(tenant(next++));
-        const { status } = await visit(port, host, pathOf(0));
+        const { status } = await askHost(port, host, pathOf(0));
         if (status !== 200) throw new Error(`${host} is not served: ${status}`);
       }
     }),
@@ -185,7 +185,7 @@ function steps(size: Size, round: number): readonly Step[] {
   const fingerprint = new X509Certificate(second.cert).fingerprint256;
   const old = tenant(Math.abs(round * 7) % size);
   const changed = `/changed-${round + 1}-${stepCount++}`;
-  const asked = (path: string) => (layout: Layout) => visit(layout.port, hostOf(added), path);
+  const asked = (path: string) => (layout: Layout) => askHost(layout.port, hostOf(added), path);
   const actions: Readonly<Record<Edit, Omit<Step, "edit">>> = {
     "one tenant added": {
       changes: tenantChanges(added, first, backendPort),
@@ -194,7 +194,7 @@ function steps(size: Size, round: number): readonly Step[] {
     },
     "one route changed": {
       changes: [routeChange(old, 5, changed)],
-      ask: (layout) => visit(layout.port, hostOf(old), changed),
+      ask: (layout) => askHost(layout.port, hostOf(old), changed),
       isRight: isServed,
     },
     "one certificate renewed": {

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 export interface PodAdmin {
   readonly isStarted: () => boolean;
   readonly isReady: () => boolean;
-  /** Who shows the token may have the pod drained; nobody may without one. */
+  /** The token that a drain request must have; without one, no request may drain the pod. */
   readonly drain?: { readonly token: string; readonly run: () => Promise<void> };
 }
 

@@ -1,8 +1,8 @@
 /**
- * The agent beside an Envoy: writes its bootstrap, gives it the plan over a socket in the volume
- * that both share, and drains it. Envoy is started and restarted by the kubelet, so that either of
- * the two can go without the other: an Envoy without an agent goes on with what it has, and one
- * that returns gets all of it again.
+ * The agent beside an Envoy: writes its bootstrap, serves ADS over a socket in the volume that both
+ * share, and drains it. The kubelet starts and restarts Envoy, so that each of the two can restart
+ * without the other. An Envoy without an agent keeps its configuration, and a new Envoy gets all of
+ * it again.
  */
 import { rmSync, writeFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
@@ -31,8 +31,7 @@ export interface EnvoyPodOptions {
 const MAX_CONNECTIONS = 50_000;
 const LOOK_MS = 200;
 /**
- * Clients with open connections are told to leave with their next answer; most have one within this
- * time.
+ * Open connections are closed with their next response. Most of them have one within this time.
  */
 const IDLE_MS = 5_000;
 
@@ -55,7 +54,7 @@ export function envoyPodPlane(options: EnvoyPodOptions): PodPlane {
   const plan = Promise.withResolvers<void>();
   const dataPlane = createEnvoyDataPlane({
     bind: { address },
-    // Whoever reaches the socket shares the pod's volume.
+    // No further authentication: only containers of this pod reach the socket.
     serve: { listen: server, gatewayOf: () => gateway, after: plan.promise, isLocal: true },
     accessLog: options.accessLog,
     ...(options.tracing === undefined ? {} : { tracing: options.tracing }),
@@ -78,7 +77,7 @@ export function envoyPodPlane(options: EnvoyPodOptions): PodPlane {
         await pause(LEAVE_MS);
         const graceMs = Math.max(0, options.drainSeconds * 1000 - LEAVE_MS);
         await admin.drain({ graceMs, idleMs: IDLE_MS, isGone: () => dataPlane.replicas.length === 0 });
-        // Not the pod has to go but Envoy alone: the next one serves again.
+        // Only Envoy restarts, not the pod: the next Envoy serves again.
         serving.onNext(() => {
           drained = undefined;
         });
@@ -95,9 +94,8 @@ export function envoyPodPlane(options: EnvoyPodOptions): PodPlane {
 }
 
 /**
- * Which Envoys have all of their first configuration, and threads that serve. Each is told once
- * that it is ready. Neither later configuration nor a lost stream makes it unready: it goes on
- * serving.
+ * Which Envoys have all of their first configuration, and workers that serve. Each is set ready
+ * once. Neither later configuration nor a lost stream makes it unready: it still serves.
  */
 class ServingReplicas {
   readonly #replicas: () => readonly Replica[];
@@ -118,13 +116,13 @@ class ServingReplicas {
     return this.#replicas().some((replica) => this.#serving.has(replica));
   }
 
-  /** The Envoys that are there now get no new clients any more. */
+  /** Sets the current Envoys unready, so that they get no new clients. */
   async leave(): Promise<void> {
     this.#leaving = new Set(this.#replicas());
     await this.#admin.setReady(false);
   }
 
-  /** Called when an Envoy serves that was not there when the others were told to leave. */
+  /** Called when an Envoy serves that started after the others were set unready. */
   onNext(call: () => void): void {
     this.#onNext = call;
   }

@@ -1,6 +1,6 @@
 import type { DataPlane } from "../dataplanes/dataplane.ts";
 
-/** What serves in a pod, and how it is begun and ended there. */
+/** The data plane of a pod, and how it starts and stops. */
 export interface PodPlane {
   readonly dataPlane: DataPlane;
   /**
@@ -10,11 +10,11 @@ export interface PodPlane {
   /** Whether clients may come, given that there is a plan. */
   readonly isReady: boolean;
   /**
-   * Asked for by the kubelet before it stops the container that serves; ends when nothing is under
-   * way any more. Only of planes that do not serve themselves.
+   * Drains, for a preStop request of the kubelet. Resolves when no request is in flight. Only for
+   * data planes that serve in another container.
    */
   drain?(): Promise<void>;
-  /** The pod's own program has been told to end. */
+  /** The agent has received SIGTERM. */
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** A data plane pod: whatever serves in it is fed by the controller's stream. */
+/** The process of a data plane pod: receives the plan and programs the data plane. */
 import { readFile } from "node:fs/promises";
 import { runPlanClient } from "../dataplanes/remote/subscriber/plan-client.ts";
 import { PlanJournal } from "../dataplanes/remote/subscriber/plan-journal.ts";

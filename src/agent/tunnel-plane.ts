@@ -17,7 +17,7 @@ export interface TunnelPodOptions {
   readonly drainSeconds: number;
   /** Where the tunnel leads; the next one is for gRPC. */
   readonly port: number;
-  /** Where the connector says how it is. */
+  /** Where the connector serves its readiness. */
   readonly connectorPort: number;
   readonly now: Date;
   readonly onRequestEnd?: (record: RequestRecord) => void;
@@ -66,7 +66,7 @@ export async function tunnelPodPlane(options: TunnelPodOptions): Promise<PodPlan
 }
 
 /**
- * Tunnel and connector are the controller's and the kubelet's business: readiness tells of them.
+ * The controller manages the tunnel, and the kubelet the connector. Readiness shows their state.
  */
 class OutsideLink implements TunnelLink {
   readonly #led: Set<string> = new Set();

@@ -4,6 +4,7 @@ import type { Gateway, GatewayClass, ListenerSet } from "./gateway.ts";
 import type { GatewayParameters } from "./gateway-parameters.ts";
 import type { BackendTlsPolicy, ReferenceGrant } from "./policies.ts";
 import type { Route } from "./routes.ts";
+import type { TenantPolicy } from "./tenant-policy.ts";
 import type { TrafficPolicy } from "./traffic-policy.ts";
 
 /** Everything Mergeway reads, as an API server would hand it out: valid and defaulted. */
@@ -17,6 +18,7 @@ export type Resource =
   | GatewayParameters
   | TrafficPolicy
   | ClientPolicy
+  | TenantPolicy
   | Namespace
   | Service
   | EndpointSlice
@@ -54,6 +56,7 @@ export const GROUP_OF_KIND: Readonly<Record<Kind, string>> = {
   GatewayParameters: MERGEWAY_GROUP,
   TrafficPolicy: MERGEWAY_GROUP,
   ClientPolicy: MERGEWAY_GROUP,
+  TenantPolicy: MERGEWAY_GROUP,
   Namespace: "",
   Service: "",
   EndpointSlice: "discovery.k8s.io",

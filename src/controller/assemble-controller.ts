@@ -1,39 +1,19 @@
 /**
- * The controller, wired: one screen that shows who speaks to whom. Every replica watches, computes
- * and publishes the plan; the leader alone writes statuses, events and infrastructure. All that it
- * needs of the outside is a client of the API server; streams to pods are opened elsewhere.
+ * A controller: builds its parts (`build-parts.ts`), wires them (`wire-controller.ts`), watches the
+ * cluster, and leads when it is elected (`lead.ts`). Every replica watches, computes and publishes
+ * the plan. Only the leader writes statuses, Events and infrastructure. It needs nothing but a
+ * client of the API server; run-controller.ts opens the streams to pods.
  */
 import type { EndpointSlice } from "../api/core.ts";
-import { readAuthorities, readKeyPair } from "../certificates/read.ts";
-import { TOKEN_AUDIENCE } from "../dataplanes/remote/protocol/protocol.ts";
-import { PlanPublisher } from "../dataplanes/remote/publisher/plan-publisher.ts";
-import { Engine } from "../engine/engine.ts";
-import { gatewayOfItem } from "../engine/foundation/item-ids.ts";
-import type { EngineSettings } from "../engine/foundation/settings.ts";
-import { GatewayNames } from "../infra/gateway-names.ts";
-import { GatewayPods } from "../infra/gateway-pods.ts";
-import type { DataPlaneContext } from "../infra/objects/manifest.ts";
-import { RESERVED_PORTS } from "../infra/objects/names.ts";
-import { InfrastructureReconciler } from "../infra/reconciler.ts";
-import type { KubernetesClient } from "../kubernetes/client.ts";
-import { runLeaderElection } from "../kubernetes/lease.ts";
-import { refusedInCluster } from "../kubernetes/special-addresses.ts";
+import type { PlanPublisher } from "../dataplanes/remote/publisher/plan-publisher.ts";
+import type { GatewayNames } from "../infra/gateway-names.ts";
 import { KubernetesSource } from "../sources/kubernetes/source.ts";
-import { announcer } from "../status/events/announcements.ts";
-import { EventRecorder } from "../status/events/events.ts";
+import type { ResourceChange } from "../sources/source.ts";
 import type { InstalledApi } from "../status/kubernetes/gateway-class.ts";
-import { StatusWriter } from "../status/kubernetes/writer.ts";
-import { ClusterInfrastructure } from "./cluster-infrastructure.ts";
+import type { Surroundings } from "./build-parts.ts";
 import type { ControllerOptions } from "./controller-options.ts";
-import { DATA_PLANES, DATA_PLANES_WITH_TUNNEL, featuresOfPlane } from "./data-planes.ts";
-import { dataPlaneOfClass, supportedFeatures } from "./features.ts";
-import { ControllerFlow } from "./flow.ts";
-import { makeTunnels } from "./tunnels/make-tunnels.ts";
-
-/** What a controller is given beside its options. */
-export interface Surroundings extends Pick<DataPlaneContext, "authority" | "drainToken"> {
-  readonly client: KubernetesClient;
-}
+import { leadWhenElected } from "./lead.ts";
+import { type ControllerParts, wireController } from "./wire-controller.ts";
 
 export interface Controller {
   readonly publisher: PlanPublisher;
@@ -47,174 +27,54 @@ export interface Controller {
 const NOTHING_KNOWN: InstalledApi = { bundleVersions: [], isKnown: false };
 
 export function assembleController(options: ControllerOptions, surroundings: Surroundings): Controller {
-  const { observer, controllerName, metrics } = options;
   const { client } = surroundings;
-  const features = featuresOfPlane(options.dataPlane);
-  const dataPlanes = dataPlanesOf(options);
-  const state: { synced: boolean; installed: InstalledApi } = { synced: false, installed: NOTHING_KNOWN };
-  const names: GatewayNames = new GatewayNames((key) => flow.resources.get(key));
-  const publisher = new PlanPublisher({
-    features,
-    release: options.release,
-    onReplicas: (gateway, connected) => {
-      metrics.replicas(gateway, connected);
-      observer.log?.("info", `Gateway ${gateway}: ${connected} replicas connected`);
-    },
-    onConfirmed: (gateway, confirmed) => {
-      const { replicas, lagging } = confirmed;
-      observer.log?.("info", `Gateway ${gateway}: ${lagging.length} of ${replicas} replicas lag`, {
-        lagging,
-      });
-      flow.learnReplicas(`Gateway/${gateway}`, confirmed);
-    },
-    since: () => flow.since,
-    onProgress: (stage, seconds) => metrics.propagated(stage, seconds),
-  });
-  const pods = new GatewayPods((gateway, found) => publisher.expect(gateway, found));
-  const engine = new Engine(engineSettings(options));
-  const recorder = new EventRecorder({ client, controllerName, instance: options.identity, observer });
-  const writer: StatusWriter = new StatusWriter({
-    client,
-    controllerName,
-    features: (name) => {
-      const chosen = dataPlaneOfClass(name, (key) => flow.resources.get(key)) ?? options.dataPlane;
-      return new Set(supportedFeatures(dataPlanes[chosen] ?? features, chosen));
-    },
-    installed: () => state.installed,
-    ...announcer(recorder, (key) => writer.live(key)),
-    observer,
-  });
-  const tunnels = makeTunnels(options, client, {
-    find: (key) => names.find(key),
-    recorder,
-    onChange: (gateway) => infrastructure.noticeTunnel(gateway),
-  });
-  const flow: ControllerFlow = new ControllerFlow({
-    engine,
-    dataPlane: publisher,
-    onPlan: (plan) => {
-      tunnels.follow(plan);
-      for (const { type, gateway } of plan.upserts) if (type === "gateway") pods.serve(gateway);
-      for (const id of plan.removes) if (id.startsWith("gateway:")) pods.release(gatewayOfItem(id));
-    },
-    onVerdicts: (verdicts, since) => writer.judge(verdicts, since),
-    timed: (step) => metrics.timed(step),
-  });
-  const infrastructure: InfrastructureReconciler = new InfrastructureReconciler({
-    cluster: new ClusterInfrastructure(client, options.watchNamespaces),
-    context: () => ({
-      dataPlane: options.dataPlane,
-      image: options.dataPlaneImage,
-      envoyImage: options.envoyImage,
-      cloudflaredImage: options.tunnels?.cloudflaredImage ?? "",
-      controller: options.streamService,
-      authority: surroundings.authority,
-      tokenAudience: TOKEN_AUDIENCE,
-      drainToken: surroundings.drainToken,
-    }),
-    find: (key) => names.find(key),
-    tunnels,
-    onFact: (gateway, fact) => flow.learnAddresses(gateway, fact),
-    onProblem: (gateway, problem) => {
-      metrics.infrastructureFailed();
-      observer.log?.("warn", `${gateway}: ${problem}`);
-    },
-  });
-  metrics.read({
-    backlog: () => writer.backlog,
-    lags: () => publisher.lags,
-    confirmed: () => publisher.confirmed,
-    eventsDropped: () => recorder.dropped,
-  });
-  flow.connect(infrastructure);
+  const { controllerName, watchNamespaces, observer } = options;
+  let isSynced = false;
+  let installed = NOTHING_KNOWN;
+  const parts = wireController(options, surroundings, () => installed);
   const source = new KubernetesSource({
     client,
     controllerName,
-    ...(options.watchNamespaces.length === 0 ? {} : { namespaces: options.watchNamespaces }),
+    ...(watchNamespaces.length === 0 ? {} : { namespaces: watchNamespaces }),
     onInstallation: (installation) => {
-      state.installed = installation;
-      writer.reconsiderInstallation();
+      installed = installation;
+      parts.writer.reconsiderInstallation();
     },
     observer,
   });
   return {
-    publisher,
-    names,
+    publisher: parts.publisher,
+    names: parts.names,
     get isSynced() {
-      return state.synced;
+      return isSynced;
     },
     async run(signal) {
       const { promise: synced, resolve: markSynced } = Promise.withResolvers<void>();
       const watching = source.run((changes, since) => {
-        writer.observe(changes);
-        for (const { key, resource } of changes) names.notice(key, resource);
-        for (const { key, resource } of changes) tunnels.notice(key, resource);
-        for (const { key, resource } of changes)
-          if (key.startsWith("EndpointSlice/")) pods.notice(key, resource as EndpointSlice | undefined);
-        flow.take(changes, state.synced ? since : undefined);
-        if (changes.some(({ key }) => key.startsWith("GatewayParameters/"))) writer.reconsiderClasses();
-        state.synced = true;
+        takeChanges(parts, changes, isSynced ? since : undefined);
+        isSynced = true;
         markSynced();
       }, signal);
       await Promise.race([synced, watching]);
-      await whileLeading(options, client, signal, async (leading) => {
-        metrics.leading(true);
-        publisher.lead(true);
-        try {
-          await infrastructure.lead(true);
-          await tunnels.lead(true);
-          await writer.run(leading);
-        } finally {
-          // Whatever failed: who does not lead must not write.
-          publisher.lead(false);
-          await tunnels.lead(false);
-          await infrastructure.lead(false);
-          metrics.leading(false);
-        }
-      });
+      await leadWhenElected(options, client, parts, signal);
       await watching;
-      await publisher.close();
+      await parts.publisher.close();
     },
   };
 }
 
-export function engineSettings(options: ControllerOptions): EngineSettings {
-  return {
-    controllerName: options.controllerName,
-    adoptUnknownClasses: false,
-    assumeProgrammed: false,
-    features: featuresOfPlane(options.dataPlane),
-    dataPlanes: dataPlanesOf(options),
-    portRange: options.portRange,
-    reservedPorts: RESERVED_PORTS,
-    maxListenersPerGateway: options.maxListenersPerGateway,
-    readKeyPair,
-    readAuthorities,
-    refusedEndpoint: refusedInCluster,
-  };
-}
-
-function dataPlanesOf({ tunnels }: ControllerOptions): typeof DATA_PLANES {
-  return tunnels === undefined ? DATA_PLANES : DATA_PLANES_WITH_TUNNEL;
-}
-
-/** Runs the leader's work while this replica leads: always, where there is no election. */
-async function whileLeading(
-  options: ControllerOptions,
-  client: KubernetesClient,
-  signal: AbortSignal,
-  work: (leading: AbortSignal) => Promise<void>,
-): Promise<void> {
-  if (!options.leaderElection) return work(signal);
-  await runLeaderElection(
-    {
-      client,
-      namespace: options.namespace,
-      name: options.leaseName,
-      identity: options.identity,
-      onElected: work,
-      observer: options.observer,
-    },
-    signal,
-  );
+/** What the cluster has changed, to all who look at it. The flow comes after those it asks. */
+function takeChanges(
+  { flow, names, pods, tunnels, writer, infrastructure }: ControllerParts,
+  changes: readonly ResourceChange[],
+  since: number | undefined,
+): void {
+  writer.observe(changes);
+  for (const { key, resource } of changes) names.notice(key, resource);
+  for (const { key, resource } of changes) tunnels.notice(key, resource);
+  for (const { key, resource } of changes)
+    if (key.startsWith("EndpointSlice/")) pods.notice(key, resource as EndpointSlice | undefined);
+  flow.take(changes, { since });
+  for (const { key, resource } of changes) infrastructure.notice(key, resource);
+  if (changes.some(({ key }) => key.startsWith("GatewayParameters/"))) writer.reconsiderClasses();
 }

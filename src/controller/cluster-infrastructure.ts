@@ -6,7 +6,7 @@ import { collectionPath, objectPath } from "../kubernetes/api-object.ts";
 import type { KubernetesClient } from "../kubernetes/client.ts";
 
 const FIELD_MANAGER = "mergeway";
-/** Holds the number of pods between us and an autoscaler. */
+/** The field manager of `replicas` until an autoscaler sets it. */
 const SCALING_MANAGER = "mergeway-scaling";
 const APPLY_PATCH = "application/apply-patch+yaml";
 
@@ -73,7 +73,7 @@ export class ClusterInfrastructure implements InfrastructureCluster {
   }
 
   async apply(manifest: Manifest, uid: string | undefined): Promise<void> {
-    // Somebody may have been quicker: fields of theirs are not to be overruled.
+    // Another program may have created the object meanwhile: do not overrule its fields.
     if (uid === undefined) return this.#patch(manifest, { manager: FIELD_MANAGER, force: false });
     if (manifest.kind === "Deployment" && replicasOf(manifest) === undefined)
       await this.#leaveReplicas(manifest);
@@ -82,9 +82,9 @@ export class ClusterInfrastructure implements InfrastructureCluster {
   }
 
   /**
-   * A field that we applied and apply no more is removed, and a Deployment without a number has one
-   * pod. An autoscaler shall begin with the pods that there are: the number stays, in another name,
-   * until it sets its own.
+   * Server-side apply removes a field that we no longer apply, and a Deployment without `replicas`
+   * has one pod. An autoscaler should start with the current number: it is applied by another field
+   * manager until the autoscaler sets its own.
    */
   async #leaveReplicas({ apiVersion, kind, metadata }: Manifest): Promise<void> {
     const { name, namespace } = metadata;
@@ -134,7 +134,7 @@ export class ClusterInfrastructure implements InfrastructureCluster {
         },
       });
     } catch (error) {
-      // Gone, or gone and followed by another of its name.
+      // The object is gone, or there is another one of its name.
       if (!hasStatus(error, 404) && !hasStatus(error, 409)) throw error;
     }
   }

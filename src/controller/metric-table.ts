@@ -81,7 +81,7 @@ export const CONTROLLER_METRICS: Readonly<Record<ControllerMetricName, Controlle
   },
   mergeway_stream_refusals_total: {
     type: "counter",
-    help: "Connections to the plan stream that were refused, by reason: token (none shown), hello (nonsense, or too late), identity (not a pod of that Gateway), elsewhere (its pod is connected from another address), crowd (too many strangers)",
+    help: "Connections to the plan stream that were refused, by reason: token (none shown), hello (nonsense, or too late), identity (not a pod of that Gateway), elsewhere (its pod is connected from another address), crowd (too many unauthenticated peers)",
     labels: ["reason"],
   },
   mergeway_status_backlog: {

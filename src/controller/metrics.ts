@@ -34,7 +34,7 @@ export class ControllerMetrics {
   readonly #replicas: Gauge = this.#gauge("mergeway_data_plane_replicas");
   readonly #refusals: Counter = this.#counter("mergeway_stream_refusals_total");
   readonly #writes: Counter = this.#counter("mergeway_status_writes_total");
-  readonly #fights: Counter = this.#counter("mergeway_status_fights_total");
+  readonly #contested: Counter = this.#counter("mergeway_status_fights_total");
   readonly #failures: Counter = this.#counter("mergeway_infrastructure_failures_total");
   readonly #leading: Gauge = this.#gauge("mergeway_leader");
 
@@ -52,7 +52,7 @@ export class ControllerMetrics {
       onWatchEnd: ({ resource }) => this.#watchEnds.inc({ resource }),
       onWatchEvents: ({ resource, count }) => this.#watchEvents.inc({ resource }, count),
       onStatusWrite: ({ kind, result }) => this.#writes.inc({ kind, result }),
-      onStatusFight: ({ kind }) => this.#fights.inc({ kind }),
+      onStatusContested: ({ kind }) => this.#contested.inc({ kind }),
       onStatusTold: ({ seconds }) => this.propagated("status", seconds),
     };
   }

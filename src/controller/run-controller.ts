@@ -8,12 +8,12 @@ import { PlanServer } from "../dataplanes/remote/publisher/plan-server.ts";
 import { ensureAuthority, tokenFor } from "../infra/authority.ts";
 import { createKubernetesClient } from "../kubernetes/client.ts";
 import { assembleController } from "./assemble-controller.ts";
-import { AuthoritySecret } from "./authority-secret.ts";
 import type { ControllerOptions } from "./controller-options.ts";
 import { openHealthServer } from "./health.ts";
-import { PodIdentity } from "./pod-identity.ts";
-import { RefusalLog } from "./refusal-log.ts";
-import { ServingCertificate } from "./serving-certificate.ts";
+import { AuthoritySecret } from "./pod-stream/authority-secret.ts";
+import { PodIdentity } from "./pod-stream/pod-identity.ts";
+import { RefusalLog } from "./pod-stream/refusal-log.ts";
+import { ServingCertificate } from "./pod-stream/serving-certificate.ts";
 
 export async function runController(options: ControllerOptions, signal: AbortSignal): Promise<void> {
   const { observer, metrics } = options;

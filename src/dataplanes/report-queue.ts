@@ -2,14 +2,15 @@ import type { ItemReport } from "../plan/item-report.ts";
 import type { ItemId } from "../plan/plan.ts";
 
 /**
- * The fates of items on their way out: asked for once in a turn of the event loop, however often
- * they changed, and told when they are news. Never from within whatever changed them: whoever
- * applies a plan is not ready for an answer.
+ * Collects reports of plan items and passes them to a handler. An item that changes several times
+ * in one turn of the event loop is asked for its report once. A report that equals the one before
+ * is not passed on. The handler is never called while a plan is being applied, only in a later
+ * turn.
  */
 export class ReportQueue {
-  /** Undefined while the fate is not known yet. */
+  /** Undefined while the item is pending. */
   readonly #reportOf: (id: ItemId) => ItemReport | undefined;
-  /** Does some of what must be done before fates are known, and says whether there is more. */
+  /** Does a part of the work that reports depend on. Returns whether there is more. */
   readonly #work: () => boolean;
   readonly #changed: Set<ItemId> = new Set();
   readonly #reported: Map<ItemId, ItemReport> = new Map();
@@ -26,13 +27,13 @@ export class ReportQueue {
     if (this.#reported.size > 0) handler([...this.#reported.values()]);
   }
 
-  /** An item's fate may be another now. */
+  /** The item's report may have changed. */
   change(id: ItemId): void {
     this.#changed.add(id);
     this.wake();
   }
 
-  /** There is work to do. */
+  /** Calls `work` and passes on reports in the next turn. */
   wake(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
@@ -44,12 +45,12 @@ export class ReportQueue {
     });
   }
 
-  /** An item was given anew: its fate is news even if it is the same. */
+  /** The item is in the plan again: its next report is passed on even if it is the same. */
   renew(id: ItemId): void {
     this.#reported.delete(id);
   }
 
-  /** An item is gone. */
+  /** The item is no longer in the plan. */
   forget(id: ItemId): void {
     this.#reported.delete(id);
     this.#changed.delete(id);

@@ -29,7 +29,13 @@ import { deriveMerge, type MergedListener } from "./listeners/merge.ts";
 import { type Owner, ownerOfGateway, ownerOfSet } from "./listeners/owners.ts";
 import { derivePortAssignments } from "./listeners/ports.ts";
 import { derivePlan } from "./plan-items.ts";
-import { deriveOwnPolicies, deriveOwnPolicyVerdicts } from "./policies/own-policies.ts";
+import {
+  deriveOwnPolicies,
+  deriveOwnPolicyVerdicts,
+  type OwnPolicies,
+  type PolicyAtTarget,
+  policiesOf,
+} from "./policies/own-policies.ts";
 import { derivePolicies } from "./references/backend-policies.ts";
 import { deriveCertificates } from "./references/certificates.ts";
 import { deriveFrontendSettings } from "./references/frontend-validation.ts";
@@ -38,9 +44,11 @@ import { deriveServiceEndpoints } from "./references/refused-endpoints.ts";
 import { deriveCompiledRoutes } from "./routes/compiled-routes.ts";
 import { deriveRouteAttachments, type RouteAttachment } from "./routes/route-attachment.ts";
 import { deriveRouteRefusals } from "./routes/route-refusals.ts";
+import { deriveTenancy } from "./tenancy/tenancy.ts";
 import { deriveListenerVerdicts } from "./verdicts/listener-verdicts.ts";
 import { deriveOwnerVerdicts } from "./verdicts/owner-verdicts.ts";
 import { deriveClassVerdicts, derivePolicyVerdicts, deriveRouteVerdicts } from "./verdicts/route-verdicts.ts";
+import { deriveTenantVerdicts } from "./verdicts/tenant-verdicts.ts";
 import type { ObjectVerdict } from "./verdicts/verdicts.ts";
 
 /** What one step changed. */
@@ -67,6 +75,7 @@ export class Engine {
   readonly #merged: ReadonlyCollection<MergedListener>;
   readonly #attachments: ReadonlyCollection<Attachment>;
   readonly #routes: ReadonlyCollection<RouteAttachment>;
+  readonly #policies: OwnPolicies;
   #planChanges: Map<string, PlanItem | undefined> = new Map();
   #verdictChanges: Map<Key, ObjectVerdict | undefined> = new Map();
 
@@ -83,17 +92,18 @@ export class Engine {
     const attachments = deriveAttachments(graph, inputs, owners, states);
     const assignments = derivePortAssignments(graph, attachments, settings);
     const frontends = deriveFrontendSettings(graph, inputs, certificates, grants);
+    const tenancy = deriveTenancy(graph, inputs);
     const references = deriveGatewayReferences(graph, inputs, states, { certificates, grants });
     const listeners = deriveListeners(
       graph,
-      { attachments, assignments, frontends, certificates, grants },
+      { attachments, assignments, frontends, certificates, grants, tenancy },
       settings,
     );
     const listenersOfOwner = graph.index("listeners of owner", listeners, (_key, { owner, rank }) => [
       { at: owner.key, sort: rank },
     ]);
-    const merged = deriveMerge(graph, listeners, settings);
-    const routes = deriveRouteAttachments(graph, inputs, { attachments, listenersOfOwner });
+    const merged = deriveMerge(graph, listeners, tenancy, settings);
+    const routes = deriveRouteAttachments(graph, inputs, { attachments, listenersOfOwner, tenancy });
     const endpoints = deriveServiceEndpoints(graph, inputs, settings);
     const compiled = deriveCompiledRoutes(
       graph,
@@ -122,6 +132,7 @@ export class Engine {
       deriveOwnerVerdicts(graph, { inputs, attachments, merged, judged, states, references }),
       deriveRouteVerdicts(graph, inputs, { routes, compiled, refusals }),
       derivePolicyVerdicts(graph, inputs, policies, plan.backends),
+      deriveTenantVerdicts(graph, tenancy, { inputs, attachments, merged, routes }),
       deriveOwnPolicyVerdicts(graph, own, { inputs, attachments, routes, judged }),
     ]);
     plan.items.onChange(({ key, after }) => this.#planChanges.set(key, after));
@@ -132,6 +143,7 @@ export class Engine {
     this.#merged = merged;
     this.#attachments = attachments;
     this.#routes = routes;
+    this.#policies = own;
   }
 
   /** Takes resources that appeared, changed or (undefined) went away, all in one step. */
@@ -186,6 +198,11 @@ export class Engine {
 
   routeAttachments(): Iterable<RouteAttachment> {
     return values(this.#routes);
+  }
+
+  /** TrafficPolicies and ClientPolicies of an object and of its sections. */
+  policiesOf(object: Key): readonly PolicyAtTarget[] {
+    return policiesOf(object, this.#policies);
   }
 
   /** Nodes computed so far: the cost of changes, independent of the machine. */

@@ -1,6 +1,6 @@
 import type { Node } from "./collection.ts";
 
-/** One key that somebody has looked at, and who has. */
+/** One key that computations have read, and those computations. */
 export interface Slot {
   readonly dependents: Dependents;
   readonly key: string;

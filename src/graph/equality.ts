@@ -1,4 +1,8 @@
-/** Structural equality of plain data; values with an `equals` method decide for themselves. */
+/**
+ * Structural equality of plain data; values with an `equals` method decide for themselves. That,
+ * and that the graph imports nothing of Node, is what `isDeepStrictEqual` lacks. Everybody else
+ * uses that one.
+ */
 export function sameValue(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;

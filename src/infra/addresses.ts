@@ -1,4 +1,4 @@
-/** What the world says of a Gateway's addresses, read off its Services. */
+/** The addresses of a Gateway, observed from its Services. */
 import type { Service } from "../api/core.ts";
 import type { Gateway, GatewayStatusAddress } from "../api/gateway.ts";
 import { requestedAddresses, serviceName } from "./objects/services.ts";

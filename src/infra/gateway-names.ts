@@ -4,10 +4,11 @@
  * that its Service bears, so that nothing is renamed when the other comes or goes; before there are
  * Services, the older has the plain one.
  */
-import { createHash } from "node:crypto";
+
 import type { Gateway, GatewayClass } from "../api/gateway.ts";
 import { type Key, keyFor } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
+import { digest } from "../digest/digest.ts";
 import { bounded, GATEWAY_NAME_ANNOTATION, type NamedGateway, plainName } from "./objects/names.ts";
 import { headlessServiceName, serviceName } from "./objects/services.ts";
 
@@ -23,7 +24,7 @@ export class GatewayNames {
     this.#find = find;
   }
 
-  /** Takes every change, before whoever asks for names. */
+  /** Takes every change, before names are asked for. */
   notice(key: Key, resource: Resource | undefined): void {
     if (!key.startsWith("Gateway/")) return;
     const before = this.#noted.get(key);
@@ -95,8 +96,8 @@ function placeOf(gateway: Gateway): string {
 /** Of both names apart: no other Gateway has it. */
 function distinctName(gateway: Gateway): string {
   const { name } = gateway.metadata;
-  const digest = createHash("sha256").update(`${name}/${gateway.spec.gatewayClassName}`).digest("hex");
-  return bounded(`${plainName(gateway)}-${digest.slice(0, 8)}`);
+  const suffix = digest(`${name}/${gateway.spec.gatewayClassName}`, "hex", 8);
+  return bounded(`${plainName(gateway)}-${suffix}`);
 }
 
 function age({ metadata: { creationTimestamp = "", name } }: Gateway): string {

@@ -1,7 +1,7 @@
 /**
- * Which pods each Gateway has, read off the EndpointSlices of its Services: they tell of pods that
- * have never spoken to this controller, and when one has gone for good. Slices of all other
- * Services pass by.
+ * The pods of each Gateway, from the EndpointSlices of its Services. They also show pods that never
+ * connected to this controller, and when a pod is gone for good. Slices of other Services are
+ * ignored.
  */
 import type { EndpointSlice } from "../api/core.ts";
 import type { Key } from "../api/key.ts";

@@ -1,7 +1,7 @@
 /**
- * Makes the infrastructure of each served Gateway what `desiredManifests` says, and tells what
- * became of it. Runs on every replica to know addresses; writes only on the leader. Work is per
- * Gateway, one at a time for each, the newest wish only.
+ * Makes the infrastructure of each served Gateway what `desiredManifests` says, and reports the
+ * result. It runs on every replica to know addresses, and writes only on the leader. For each
+ * Gateway there is one write at a time, of the newest desired state.
  */
 import type { EndpointSlice, Service } from "../api/core.ts";
 import { effectiveParameters } from "../api/effective-parameters.ts";
@@ -115,18 +115,19 @@ export class InfrastructureReconciler {
   }
 
   /**
-   * Begins or ceases to write. A new leader looks at what is there and removes what nobody wants.
+   * Begins or ceases to write. A new leader first removes the objects of Gateways that are not
+   * served any more.
    */
   async lead(leading: boolean): Promise<void> {
     this.#leading = leading;
     clearInterval(this.#resync);
     if (!leading) return;
-    await this.#removeStrangers();
+    await this.#removeOrphans();
     this.#applyAgain();
     this.#resync = setInterval(() => this.#applyAgain(), RESYNC_MS).unref();
   }
 
-  /** Whatever somebody has changed or deleted of our objects is made right again. */
+  /** Restores our objects that somebody has changed or deleted. */
   #applyAgain(): void {
     this.#applied.clear();
     for (const gateway of this.#served.keys()) this.#wake(gateway);
@@ -253,10 +254,10 @@ export class InfrastructureReconciler {
   }
 
   /**
-   * Infrastructure of Gateways that went away while nobody led, or that are another controller's
-   * now.
+   * Removes infrastructure of Gateways that were deleted while no controller led, or that belong to
+   * another controller now.
    */
-  async #removeStrangers(): Promise<void> {
+  async #removeOrphans(): Promise<void> {
     for (const { gateway, uid, ...object } of await this.#options.cluster.listOwned()) {
       const key = keyFor("Gateway", object.namespace, gateway);
       if (!this.#served.has(key)) await this.#options.cluster.remove(object, uid);
@@ -273,7 +274,7 @@ function named(id: string): ObjectName {
   return { apiVersion, kind, namespace, name };
 }
 
-/** Which of our Services have a ready pod behind them. Slices of all other Services pass by. */
+/** Which of our Services have a ready pod. Slices of other Services are ignored. */
 class ReadyServices {
   readonly #slices: Map<Key, { readonly service: string; readonly ready: boolean }> = new Map();
   readonly #counts: Map<string, number> = new Map();

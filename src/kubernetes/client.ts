@@ -86,7 +86,8 @@ export class KubernetesClient {
   }
 
   /**
-   * Sends until the server has answered, whatever it says; a refused identity is read afresh once.
+   * Sends until the server has answered, with any status. After a 401 it reads the credentials
+   * again, once.
    */
   async #open(request: ApiRequest, signal: AbortSignal): Promise<IncomingMessage> {
     const began = performance.now();

@@ -1,14 +1,12 @@
 /**
- * One collection of an API server, kept up to date:
+ * One collection of an API server, kept up to date.
  *
- * - List: in pages, the newest state. A page token that has expired starts a list without pages.
- * - Watch: from the list's version on, with bookmarks, so that an interrupted watch resumes where
- *   it was.
- * - 410: the server has forgotten that version. List again, whether it says so at once or in
- *   mid-watch.
- * - 404: the collection does not exist (any more). The caller decides what that means.
+ * - list: the newest state, in pages. After a page token has expired, a list without pages.
+ * - watch: from the list's version on, with bookmarks, so that an interrupted watch can resume.
+ * - 410: the server no longer has that version. List again, also in the middle of a watch.
+ * - 404: the collection does not exist, or not any more. The caller decides what that means.
  *
- * Everything else is tried again after a growing, jittered wait.
+ * After any other failure it tries again, with backoff and jitter.
  */
 import { ApiError, hasStatus } from "./api-error.ts";
 import type { ApiList, ApiObject } from "./api-object.ts";
@@ -41,7 +39,7 @@ export interface ListWatchOptions<V> {
   readonly path: string;
   /** Label and field selectors. */
   readonly query?: Query;
-  /** Ask for metadata alone: names and versions of objects whose content is nobody's business. */
+  /** Ask for metadata only: names and versions of objects whose content is not needed. */
   readonly metadataOnly?: boolean;
   /** What is kept of an object; a whole list is held only in this form. */
   readonly read: (object: ApiObject) => V;
@@ -197,7 +195,7 @@ class ListWatch<V> {
     if (changes.length > 0) change(changes);
     observer?.onWatchEvents?.({ resource: path, count: batch.length });
     if (failure === undefined) return;
-    // Whatever else the server has against this version: a list is a way out of all of it.
+    // After any other error with this version, a new list recovers.
     if (failure.status !== 410 && ++this.#refusals > 3) this.#version = undefined;
     throw failure;
   }

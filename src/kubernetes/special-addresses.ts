@@ -1,9 +1,9 @@
 /**
- * Addresses that mean another machine to whoever dials them than to whoever wrote them down: the
- * pod itself, or the node with its metadata service (CVE-2021-25740). In EndpointSlices the API
- * server refuses most of them; it takes 0.0.0.0/8 but for its first address, multicast beyond the
- * link, broadcast, and IPv4 addresses in IPv4-compatible, NAT64 and 6to4 ones (seen with Kubernetes
- * 1.36).
+ * Addresses that must not be backends, because a pod that connects to them reaches itself, or its
+ * node with the metadata service (CVE-2021-25740). The API server rejects most of them in
+ * EndpointSlices. It accepts 0.0.0.0/8 except its first address, multicast beyond the link,
+ * broadcast, and IPv4 addresses inside IPv4-compatible, NAT64 and 6to4 addresses (seen with
+ * Kubernetes 1.36).
  */
 
 export type SpecialAddress = "unspecified" | "loopback" | "link-local" | "multicast";

@@ -17,5 +17,8 @@ export interface ClientAddressPlan {
  *   of X-Forwarded-For that the outermost of them has written.
  * - `networks`: from this one outwards, addresses within these ranges are proxies. The first other
  *   address is the client. The peer itself is the first address to look at.
+ *
+ * Where the list ends, or has an entry that is no address, the search ends at the last address
+ * before that.
  */
 export type ForwardedForTrust = { readonly hops: number } | { readonly networks: readonly string[] };

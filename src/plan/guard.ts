@@ -34,7 +34,8 @@ export interface AddressCheck {
 /**
  * A token bucket of `burst` tokens that gains `requests` tokens in `periodMs`; a request without a
  * token gets 429. Each pod counts for itself, and separately for every guard, every hostname
- * pattern that a listener serves, and every key.
+ * pattern that a listener serves, and every key. The pattern is the most specific one that matches
+ * the name, also where the rule of a wider one serves. A changed limit begins with full buckets.
  */
 export interface RateLimitCheck {
   readonly type: "rateLimit";

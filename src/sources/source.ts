@@ -11,8 +11,8 @@ export interface ResourceChange {
 export interface Source {
   /**
    * Delivers changes until the signal is aborted, then resolves. The first call of `sink` has
-   * everything that exists and is made even if nothing does. Each later call has changes that belong
-   * together.
+   * everything that exists and is made even if nothing does. Each later call has changes that
+   * belong together.
    */
   run(sink: (changes: readonly ResourceChange[]) => void, signal: AbortSignal): Promise<void>;
 }

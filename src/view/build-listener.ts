@@ -13,6 +13,7 @@ import {
   type ListenerState,
   type ListenerView,
   listenerRefOf,
+  type PolicyView,
   type RouteView,
 } from "./merged-state.ts";
 
@@ -30,7 +31,13 @@ export function buildListener(
     owner,
     place,
     verdict,
-  }: { readonly owner: Owner; readonly place: number; readonly verdict: ListenerVerdict },
+    policies,
+  }: {
+    readonly owner: Owner;
+    readonly place: number;
+    readonly verdict: ListenerVerdict;
+    readonly policies: readonly PolicyView[];
+  },
   { resources, merged, ranks, routes }: ListenerSources,
 ): ListenerView {
   const key = listenerKey(owner.key, verdict.name);
@@ -54,6 +61,7 @@ export function buildListener(
     ...(verdict.heldBy === undefined ? {} : { heldBy: listenerRefOf(verdict.heldBy) }),
     ...(decidedBy === undefined ? {} : { decidedBy }),
     certificates: certificatesOf(spec, owner.namespace, resources),
+    policies,
     attachedRoutes: verdict.attachedRoutes,
     routes: routes.get(key) ?? [],
   };

@@ -1,12 +1,13 @@
 import { type Key, keyFor } from "../api/key.ts";
 import type { ParentReference } from "../api/references.ts";
-import { ROUTE_KINDS } from "../api/resource.ts";
 import type { Route } from "../api/routes.ts";
 import type { Engine } from "../engine/engine.ts";
 import { backendId } from "../engine/foundation/item-ids.ts";
 import type { ParentOutcome } from "../engine/routes/route-attachment.ts";
 import type { RouteVerdict } from "../engine/verdicts/verdicts.ts";
+import { policiesOfRoute } from "./build-policies.ts";
 import type { StateSources } from "./build-state.ts";
+import { isRoute } from "./is-route.ts";
 import { type BackendView, type RouteView, refOf, type StrayRoute } from "./merged-state.ts";
 import { heldRefusalAt } from "./pending-refusal.ts";
 
@@ -30,6 +31,7 @@ export function indexRoutes({
           ...problemsAt(routeVerdict(engine, key), parent),
           ...(isLive === true ? heldAt(route, parents[parent]?.ref) : []),
         ],
+        policies: policiesOfRoute(engine, { key, resource: route }, parents[parent]?.ref),
         backends: backendsOf(route, gateway, endpoints),
       };
       const present = found.get(listener);
@@ -140,8 +142,4 @@ function refusals(route: Route, verdict: RouteVerdict | undefined): StrayRoute["
 function routeVerdict(engine: Engine, key: Key): RouteVerdict | undefined {
   const verdict = engine.verdict(key);
   return verdict?.type === "route" ? verdict : undefined;
-}
-
-export function isRoute(resource: { readonly kind: string }): resource is Route {
-  return (ROUTE_KINDS as readonly string[]).includes(resource.kind);
 }

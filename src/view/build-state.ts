@@ -4,6 +4,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { Attachment } from "../engine/listeners/attachment.ts";
 import type { OwnerVerdict } from "../engine/verdicts/verdicts.ts";
 import { buildListener, type ListenerSources } from "./build-listener.ts";
+import { policiesOfOwner, strayPolicies, tenantPoliciesOf } from "./build-policies.ts";
 import { indexRoutes, strayRoutes } from "./build-routes.ts";
 import { type GatewayView, type MergedState, type ObjectRef, type OwnerView, refOf } from "./merged-state.ts";
 
@@ -42,6 +43,7 @@ export function buildState(sources: StateSources): MergedState {
     gateways: gateways.sort(byName),
     orphans: rankedOwners(orphans, sources, at),
     strayRoutes: strayRoutes(sources).sort(byName),
+    strayPolicies: strayPolicies(sources).sort(byName),
     foreign: foreign.sort(byName),
   };
 }
@@ -66,13 +68,15 @@ function gatewayView(
 
 function rankedOwners(
   attachments: readonly Attachment[],
-  { engine, resources }: StateSources,
+  sources: StateSources,
   at: ListenerSources,
 ): OwnerView[] {
+  const { engine, resources } = sources;
   return attachments
     .toSorted((a, b) => (a.owner.rank < b.owner.rank ? -1 : 1))
     .map(({ owner, gateway }, index): OwnerView => {
       const verdict = ownerVerdict(engine, owner.key);
+      const policies = policiesOfOwner(engine, owner.key);
       const createdAt = resources.get(owner.key)?.metadata.creationTimestamp;
       return {
         kind: owner.kind,
@@ -83,8 +87,12 @@ function rankedOwners(
         ...(createdAt === undefined ? {} : { createdAt }),
         attached: gateway !== undefined,
         conditions: verdict?.conditions ?? [],
+        policies: [
+          ...(owner.role === "root" ? tenantPoliciesOf(sources, owner.key) : []),
+          ...(policies.get(undefined) ?? []),
+        ],
         listeners: (verdict?.listeners ?? []).map((listener, place) =>
-          buildListener({ owner, place, verdict: listener }, at),
+          buildListener({ owner, place, verdict: listener, policies: policies.get(listener.name) ?? [] }, at),
         ),
       };
     });

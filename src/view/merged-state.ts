@@ -14,6 +14,8 @@ export interface MergedState {
   readonly orphans: readonly OwnerView[];
   /** Routes that no listener has taken, each with the reason. */
   readonly strayRoutes: readonly StrayRoute[];
+  /** Targets of policies that are not there, or not served, each with the reason. */
+  readonly strayPolicies: readonly StrayPolicy[];
   /**
    * Gateways whose class belongs to another controller, and sets attached to them: nobody's
    * business here, but never hidden.
@@ -44,7 +46,29 @@ export interface OwnerView extends ObjectRef {
   /** Whether its Gateway has taken it. */
   readonly attached: boolean;
   readonly conditions: readonly Verdict[];
+  /** Attached to it as a whole; those of a Gateway reach all owners. */
+  readonly policies: readonly PolicyView[];
   readonly listeners: readonly ListenerView[];
+}
+
+/** A policy of mergeway.dev at one of its targets. A TenantPolicy has no defaults and overrides. */
+export interface PolicyView extends ObjectRef {
+  /** The listener or rule that it is attached to; absent: the whole object. */
+  readonly section?: string;
+  /** Names of the fields that it sets. */
+  readonly defaults: readonly string[];
+  readonly overrides: readonly string[];
+  /** False: an older policy of its kind has the same target. */
+  readonly counts: boolean;
+  /** At this target; empty where a status has no room for it. */
+  readonly conditions: readonly Verdict[];
+}
+
+export interface StrayPolicy extends ObjectRef {
+  /** `section` is empty for the whole object. */
+  readonly target: ListenerRef;
+  readonly reason: string;
+  readonly message: string;
 }
 
 /**
@@ -71,6 +95,7 @@ export interface ListenerView {
   /** Why the holder comes first. */
   readonly decidedBy?: PrecedenceRule;
   readonly certificates: readonly CertificateView[];
+  readonly policies: readonly PolicyView[];
   readonly attachedRoutes: number;
   readonly routes: readonly RouteView[];
 }
@@ -93,6 +118,8 @@ export interface RouteView extends ObjectRef {
   readonly hostnames: readonly string[];
   readonly rules: number;
   readonly problems: readonly { readonly reason: string; readonly message: string }[];
+  /** Attached to the route or to one of its rules. */
+  readonly policies: readonly PolicyView[];
   readonly backends: readonly BackendView[];
 }
 

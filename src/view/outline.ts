@@ -12,6 +12,7 @@ import type {
   ObjectRef,
   OwnerView,
   RouteView,
+  StrayPolicy,
   StrayRoute,
 } from "./merged-state.ts";
 
@@ -19,6 +20,7 @@ export interface Outline {
   readonly gateways: readonly OutlineGateway[];
   readonly orphans: readonly OutlineOwner[];
   readonly strayRoutes: readonly StrayRoute[];
+  readonly strayPolicies: readonly StrayPolicy[];
   readonly foreign: readonly ObjectRef[];
   /** Listeners name them by their index. */
   readonly routes: readonly OutlineRoute[];
@@ -78,6 +80,7 @@ export function outlineOf(state: MergedState): Outline {
     })),
     orphans: state.orphans.map((owner) => ownerOf("", owner)),
     strayRoutes: state.strayRoutes,
+    strayPolicies: state.strayPolicies,
     foreign: state.foreign,
     routes: routes.values,
     backends: backends.values,

@@ -1,9 +1,12 @@
-"""A plugin of pytest: pytest-httpbin starts no servers, its fixtures lead to those that the run has started.
+"""A plugin of pytest: pytest-httpbin starts no servers, its fixtures lead to those that the run has
+started.
 
-SUITES_HTTP_PORT, SUITES_HTTPS_PORT and SUITES_CA say where they are. Only tests that ask a server are run.
+SUITES_HTTP_PORT, SUITES_HTTPS_PORT and SUITES_CA say where they are. Only tests that ask a server
+are run.
 
-Names of header fields are case-insensitive (RFC 9110, 5.1). Gateways send them in lower case, as HTTP/2 does, and many
-tests of httpie look for `Content-Type:` in a text; so names arrive here as the server behind the gateway has written them.
+Names of header fields are case-insensitive (RFC 9110, 5.1). Gateways send them in lower case, as
+HTTP/2 does, and many tests of httpie look for `Content-Type:` in a text. So the client capitalises
+the names that it receives. The page of the suites says so.
 """
 
 import http.client

@@ -33,7 +33,11 @@ const PACKAGES: PythonPackages = {
 export const httpbin: Suite = {
   name: "http-clients",
   source: `${Object.values(CLIENTS).join(", ")} against httpbin==0.10.4`,
-  about: "The tests of requests and httpie that ask a server; it is httpbin, served by gunicorn.",
+  about: [
+    "The tests of requests and httpie that ask a server; it is httpbin, served by gunicorn.",
+    "Gateways send names of header fields in lower case; httpie's tests look for capitals, so the",
+    "client capitalises the names it receives (`suites/httpbin/served_elsewhere.py`), in all three runs.",
+  ].join(" "),
   short: false,
   install: async () => void (await installPython(PACKAGES)),
   start,

@@ -141,6 +141,8 @@ describe("the admin server", () => {
     const bad = await fetch(`${base}/api/v1/explain?url=nonsense`);
     expect(bad.status).toBe(400);
     expect(await bad.json()).toMatchObject({ error: expect.stringContaining("is not a URL") });
+    const nobody = await fetch(`${base}/api/v1/explain?url=${url}&client=somebody`);
+    expect(await nobody.json()).toMatchObject({ error: expect.stringContaining("is not an address") });
   });
 
   test("refuses writes, and a Host that is not an address or localhost", async () => {

@@ -103,6 +103,21 @@ test("a run within all bars meets all of them", () => {
   expect(bars.filter(({ met }) => !met)).toEqual([]);
 });
 
+test("a run that has not reached 2,500 sets misses the bars, unless it is a short one", () => {
+  const run = runOf(sizeResult(500, 1), []);
+  expect(barLines(run)).toEqual([{ met: false, text: "2,500 sets were not measured: no bar was checked" }]);
+  expect(report(run, [])).toContain("- MISSED: 2,500 sets were not measured");
+  expect(barLines({ ...run, short: true })).toEqual([]);
+});
+
+test("memory is held against its bar at its highest", () => {
+  const own = sizeResult(2_500, 1);
+  const agent = { ...cost(1e8), peakBytes: 3e8 };
+  const growth = { ...own.growth, cost: { ...own.growth.cost, agent } };
+  const missed = barLines(runOf({ ...own, growth }, [])).filter(({ met }) => !met);
+  expect(missed.map(({ text }) => text)).toEqual(["agent's memory, highest: 300 MB (at most 200 MB)"]);
+});
+
 test("a route that takes longer than its bar misses it", () => {
   const missed = barLines(runOf(sizeResult(2_500, 2), [])).filter(({ met }) => !met);
   expect(missed.map(({ text }) => text)).toEqual([

@@ -43,9 +43,15 @@ test("the memory of Envoy is judged when there is an Envoy", () => {
     ...sample(10, second),
     envoy: { allocated, heap: allocated, resident: allocated },
   }));
-  const grown = { ...result([]), memory };
+  const grown: SoakResult = { ...result([]), plane: "envoy", memory };
   expect(trendsOf(grown).filter(({ judged }) => judged)).toHaveLength(2);
   expect(isWell(grown)).toBe(false);
+});
+
+test("a soak of Envoy whose process was never found fails", () => {
+  const calm = [10, 10, 10, 10, 10, 10];
+  expect(isWell({ ...result(calm), plane: "envoy" })).toBe(false);
+  expect(isWell(result(calm))).toBe(true);
 });
 
 test("heap snapshots are compared by the size of each class", () => {

@@ -30,8 +30,9 @@ describe("install.yaml", () => {
   test("runs the version of the package", () => {
     const { version } = JSON.parse(readText("package.json")) as { version: string };
     expect(JSON.stringify(manifestOf(manifests, "Deployment"))).toContain(`"image":"mergeway:${version}"`);
-    const crd = manifestOf(manifests, "CustomResourceDefinition");
-    expect(crd.metadata.annotations?.["mergeway.dev/version"]).toBe(version);
+    const crds = manifests.filter(({ kind }) => kind === "CustomResourceDefinition");
+    expect(crds).toHaveLength(4);
+    for (const { metadata } of crds) expect(metadata.annotations?.["mergeway.dev/version"]).toBe(version);
   });
 });
 

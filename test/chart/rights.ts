@@ -35,6 +35,7 @@ const GATEWAY = "gateway.networking.k8s.io";
 const EXPERIMENTAL = "gateway.networking.x-k8s.io";
 const ROUTES = ["httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes"];
 const WITH_STATUS = ["gateways", "listenersets", ...ROUTES, "backendtlspolicies"];
+const OWN_POLICIES = ["trafficpolicies", "clientpolicies", "tenantpolicies"];
 const READ = ["list", "watch"];
 /**
  * Also one by one: to see what somebody else has just written, or the content of what is listed by
@@ -103,6 +104,13 @@ export const RIGHTS: readonly RightRow[] = [
   },
   {
     scope: "watched",
+    group: "mergeway.dev",
+    resources: OWN_POLICIES,
+    verbs: REREAD,
+    why: "what requests and clients must meet",
+  },
+  {
+    scope: "watched",
     group: "",
     resources: ["secrets", "configmaps"],
     verbs: REREAD,
@@ -133,6 +141,13 @@ export const RIGHTS: readonly RightRow[] = [
     scope: "watched",
     group: EXPERIMENTAL,
     resources: ["xlistenersets/status"],
+    verbs: ["patch"],
+    why: "statuses",
+  },
+  {
+    scope: "watched",
+    group: "mergeway.dev",
+    resources: OWN_POLICIES.map((resource) => `${resource}/status`),
     verbs: ["patch"],
     why: "statuses",
   },

@@ -14,6 +14,7 @@ import { COMMANDS } from "../../src/cli/commands.ts";
 import { cliReferencePage } from "../../src/cli/reference-page.ts";
 import { RoutingTable } from "../../src/matching/routing-table.ts";
 import { ROOT } from "./mergeway.ts";
+import { fieldTable, supportTable, withTables } from "./policy-tables.ts";
 
 const page = (name: string): string => join(ROOT, "docs/reference", name);
 
@@ -33,12 +34,22 @@ test("docs/reference/admin-api.md is up to date", async () => {
   const admin: AdminState = {
     version: "0",
     table: new RoutingTable(),
-    state: () => ({ gateways: [], orphans: [], strayRoutes: [], foreign: [] }),
+    state: () => ({ gateways: [], orphans: [], strayRoutes: [], strayPolicies: [], foreign: [] }),
     isReady: () => true,
     onChanges: () => () => undefined,
   };
   const endpoints = adminEndpoints(admin, new Metrics("0"), new EventStream(admin));
   await expect(adminApiPage(endpoints)).toMatchFileSnapshot(page("admin-api.md"));
+});
+
+test("the tables of docs/reference/policies.md are up to date", async () => {
+  const text = readFileSync(page("policies.md"), "utf8");
+  const tables = {
+    support: supportTable(),
+    traffic: fieldTable("TrafficPolicy"),
+    client: fieldTable("ClientPolicy"),
+  };
+  await expect(withTables(text, tables)).toMatchFileSnapshot(page("policies.md"));
 });
 
 test("every rule of reading has a summary", () => {

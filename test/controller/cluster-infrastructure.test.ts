@@ -31,12 +31,12 @@ async function applied(spec: object, manager: string, operation = "Apply"): Prom
   return patches.map(({ query, body }) => [query?.["fieldManager"], body?.spec]);
 }
 
-describe("the number of pods", () => {
-  it("is ours where parameters say it", async () => {
+describe("the number of replicas of a Deployment", () => {
+  it("is ours if the parameters set it", async () => {
     expect(await applied({ replicas: 2 }, "mergeway")).toEqual([["mergeway", { replicas: 2 }]]);
   });
 
-  it("is left as it is, in another name, before it is ours no more: an autoscaler begins with it", async () => {
+  it("passes to another field manager before we give it up, so that an autoscaler starts from it", async () => {
     expect(await applied({}, "mergeway")).toEqual([
       ["mergeway-scaling", { replicas: 3 }],
       ["mergeway", {}],
@@ -46,12 +46,12 @@ describe("the number of pods", () => {
   it.each([
     ["an autoscaler has set", "kube-controller-manager", "Update"],
     ["was left before", "mergeway-scaling", "Apply"],
-  ])("that %s is not touched", async (_title, manager, operation) => {
+  ])("that %s is not changed", async (_title, manager, operation) => {
     expect(await applied({}, manager, operation)).toEqual([["mergeway", {}]]);
   });
 });
 
-describe("what has a name already", () => {
+describe("an object that exists already", () => {
   const at = { apiVersion: "v1", kind: "Service", namespace: "infra", name: "shared-mergeway" };
   const metadata = { name: at.name, namespace: at.namespace, labels: {}, ownerReferences: [] };
   const service: Manifest = { apiVersion: "v1", kind: "Service", metadata };
@@ -68,7 +68,7 @@ describe("what has a name already", () => {
     return sent;
   }
 
-  it("is looked for by its name", async () => {
+  it("is found by its name", async () => {
     expect(await asked((cluster) => cluster.look(at))).toMatchObject([
       {
         path: "/api/v1/namespaces/infra/services",
@@ -77,7 +77,7 @@ describe("what has a name already", () => {
     ]);
   });
 
-  it("is written by force only where it is the very object that was found", async () => {
+  it("is applied by force only if it still has the uid that was found", async () => {
     expect(await asked((cluster) => cluster.apply(service, "its uid"))).toMatchObject([
       { query: { force: true }, body: { metadata: { uid: "its uid" } } },
     ]);
@@ -85,7 +85,7 @@ describe("what has a name already", () => {
     expect(first).toMatchObject({ method: "PATCH", query: { force: false }, body: service });
   });
 
-  it("is removed only where it is the very object that was found", async () => {
+  it("is removed only if it still has the uid that was found", async () => {
     expect(await asked((cluster) => cluster.remove(at, "its uid"))).toMatchObject([
       {
         method: "DELETE",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { CONTROLLER_METRICS } from "../../src/controller/metric-table.ts";
 import { ControllerMetrics } from "../../src/controller/metrics.ts";
-import { RefusalLog } from "../../src/controller/refusal-log.ts";
+import { RefusalLog } from "../../src/controller/pod-stream/refusal-log.ts";
 import type { ReplicaLag } from "../../src/dataplanes/remote/publisher/replica.ts";
 
 /** `name{labels} value` of one metric, without comments. */

@@ -2,17 +2,17 @@ import { beforeEach, expect, test } from "vitest";
 import { ReportQueue, reportFor } from "../../src/dataplanes/report-queue.ts";
 import type { ItemReport } from "../../src/plan/item-report.ts";
 
-let fates: Map<string, string | undefined>;
+let outcomes: Map<string, string | undefined>;
 let told: (readonly ItemReport[])[];
 let work: number;
 let queue: ReportQueue;
 
 beforeEach(() => {
-  fates = new Map([["a", undefined]]);
+  outcomes = new Map([["a", undefined]]);
   told = [];
   work = 0;
   queue = new ReportQueue(
-    (id) => (fates.has(id) ? reportFor(id, "Broken", fates.get(id)) : undefined),
+    (id) => (outcomes.has(id) ? reportFor(id, "Broken", outcomes.get(id)) : undefined),
     () => {
       if (work > 0) work--;
       return work > 0;
@@ -28,7 +28,7 @@ function turn(): Promise<void> {
 const GOOD: ItemReport = { id: "a", state: "programmed" };
 const BAD: ItemReport = { id: "a", state: "rejected", reason: "Broken", message: "no" };
 
-test("a fate is told once, later, and again when it is another", async () => {
+test("a report is passed on once, in a later turn, and again when it has changed", async () => {
   queue.change("a");
   queue.change("a");
   expect(told).toEqual([]);
@@ -36,13 +36,13 @@ test("a fate is told once, later, and again when it is another", async () => {
   queue.change("a");
   await turn();
   expect(told).toEqual([[GOOD]]);
-  fates.set("a", "no");
+  outcomes.set("a", "no");
   queue.change("a");
   await turn();
   expect(told).toEqual([[GOOD], [BAD]]);
 });
 
-test("what is given anew is told anew; what is gone, and what is not known yet, is not told", async () => {
+test("a renewed item is reported again; a forgotten or pending one is not reported", async () => {
   queue.change("a");
   await turn();
   queue.renew("a");
@@ -56,7 +56,7 @@ test("what is given anew is told anew; what is gone, and what is not known yet, 
   expect(told).toHaveLength(2);
 });
 
-test("work is done a turn at a time, until there is none", async () => {
+test("a part of the work is done in every turn until none is left", async () => {
   work = 3;
   queue.wake();
   await turn();
@@ -67,7 +67,7 @@ test("work is done a turn at a time, until there is none", async () => {
   expect(work).toBe(0);
 });
 
-test("who comes later hears what was told before", async () => {
+test("a handler that is set later receives the reports that were made before", async () => {
   queue.change("a");
   await turn();
   const later: ItemReport[] = [];

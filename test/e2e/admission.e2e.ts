@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { knownKinds } from "../../src/api/admission/kinds.ts";
 import { Bed, ok } from "../../tools/cluster/bed.ts";
-import { CRD_FILE } from "../../tools/cluster/chart.ts";
+import { CRD_FOLDER } from "../../tools/cluster/chart.ts";
 import type { Comparison } from "./admission/compare.ts";
 
 const DOCUMENTS = 4000;
@@ -18,8 +18,9 @@ let comparison: Comparison;
 
 beforeAll(async () => {
   bed = await Bed.up("e2e-admission");
-  await ok(bed.kubectl(["apply", "--server-side", "-f", CRD_FILE]));
-  await ok(bed.kubectl(["wait", "crd/gatewayparameters.mergeway.dev", "--for=condition=Established"]));
+  await ok(bed.kubectl(["apply", "--server-side", "-f", CRD_FOLDER]));
+  for (const plural of ["gatewayparameters", "trafficpolicies", "clientpolicies", "tenantpolicies"])
+    await ok(bed.kubectl(["wait", `crd/${plural}.mergeway.dev`, "--for=condition=Established"]));
   const program = fileURLToPath(new URL("admission/compare.ts", import.meta.url));
   const out = await ok(bed.run([process.execPath, program, "--documents", String(DOCUMENTS)]));
   comparison = JSON.parse(out) as Comparison;

@@ -124,11 +124,11 @@ async function conditions(plane: Plane, listener: string): Promise<Readonly<Reco
 }
 
 function waitFor(object: string, condition: string, namespace: string): Promise<string> {
-  return ok(bed.kubectl(["-n", namespace, "wait", object, `--for=condition=${condition}`, "--timeout=120s"]));
+  return ok(bed.kubectl(["-n", namespace, "wait", object, `--for=condition=${condition}`, "--timeout=240s"]));
 }
 
 function rolledOut(deployment: string, namespace: string): Promise<string> {
-  return ok(bed.kubectl(["-n", namespace, "rollout", "status", deployment, "--timeout=120s"]));
+  return ok(bed.kubectl(["-n", namespace, "rollout", "status", deployment, "--timeout=240s"]));
 }
 
 async function secretValue(name: string, key: string, namespace: string): Promise<string> {
@@ -152,7 +152,7 @@ async function ask({ plane, url, authority }: Asking): Promise<Outcome> {
   const at = `${hostname}:${protocol === "https:" ? "443" : "80"}:${addresses.get(plane)}`;
   const trust = join(places, "authority.crt");
   if (authority !== undefined) writeFileSync(trust, authority);
-  const flags = ["-sS", "-i", "--max-time", "10", "--noproxy", "*", "--resolve", at];
+  const flags = ["-sS", "-i", "--max-time", "20", "--noproxy", "*", "--resolve", at];
   return bed.run(["curl", ...flags, ...(authority === undefined ? [] : ["--cacert", trust]), url]);
 }
 

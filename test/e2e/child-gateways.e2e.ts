@@ -193,34 +193,31 @@ describe.each(GENERATIONS)("%s", (_title, words, prepare) => {
   });
 
   test("a child of another namespace is not allowed, until the parent says so (Validation)", async () => {
-    const stranger = words.child({ namespace: "team-a", name: "stranger" }, [
-      http("web", "stranger.example.com"),
+    const foreign = words.child({ namespace: "team-a", name: "foreign" }, [
+      http("web", "foreign.example.com"),
     ]);
-    const route = httpRoute(
-      { namespace: "team-a", name: "stranger" },
-      { parentRefs: [{ name: "stranger" }] },
-    );
-    await cluster.apply(stranger, route);
-    await cluster.settled(stranger, (stored) => {
+    const route = httpRoute({ namespace: "team-a", name: "foreign" }, { parentRefs: [{ name: "foreign" }] });
+    await cluster.apply(foreign, route);
+    await cluster.settled(foreign, (stored) => {
       expect(said(stored.status)).toEqual({ Accepted: "False/NotAllowed", Programmed: "False/Invalid" });
       expect(stored.status?.addresses ?? []).toEqual([]);
       expect(listenerOf(stored, "web").attachedRoutes).toBe(0);
     });
-    await cluster.answers({ url: "http://stranger.example.com/", address }, 404);
+    await cluster.answers({ url: "http://foreign.example.com/", address }, 404);
     await cluster.apply(words.parent("All"));
-    await cluster.settled(stranger, (stored) => {
+    await cluster.settled(foreign, (stored) => {
       expect(said(stored.status)).toEqual(ACCEPTED);
       expect(stored.status?.addresses).toEqual([{ type: "IPAddress", value: address }]);
     });
-    await cluster.answers({ url: "http://stranger.example.com/", address });
+    await cluster.answers({ url: "http://foreign.example.com/", address });
     await cluster.apply(words.parent("Same"));
-    await cluster.settled(stranger, (stored) => {
+    await cluster.settled(foreign, (stored) => {
       expect(said(stored.status)["Accepted"]).toBe("False/NotAllowed");
       expect(stored.status?.addresses ?? []).toEqual([]);
     });
-    await cluster.answers({ url: "http://stranger.example.com/", address }, 404);
+    await cluster.answers({ url: "http://foreign.example.com/", address }, 404);
     expect(await cluster.infrastructureIn("team-a")).toEqual([]);
-    await cluster.remove(stranger, route);
+    await cluster.remove(foreign, route);
   });
 
   test("a child cannot ask for addresses or have another class (Validation)", async () => {

@@ -16,7 +16,8 @@ afterAll(async () => {
   await bed.down();
 });
 
-test("the control plane's tests pass inside a cluster", async () => {
+// All of test/e2e/inside is one test here.
+test("the control plane's tests pass inside a cluster", { timeout: 1_200_000 }, async () => {
   const vitest = fileURLToPath(new URL("../../node_modules/vitest/vitest.mjs", import.meta.url));
   const config = fileURLToPath(new URL("inside/vitest.config.ts", import.meta.url));
   const { code, out, err } = await bed.run([process.execPath, vitest, "run", "--config", config]);

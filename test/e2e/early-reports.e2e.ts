@@ -5,6 +5,7 @@
  * complete. Every set must say that it is programmed nevertheless, without another leader and with
  * one.
  */
+import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ok } from "../../tools/cluster/bed.ts";
 import { Controllers } from "./support/controllers.ts";
@@ -20,9 +21,14 @@ import {
 } from "./support/served-cluster.ts";
 
 const SHARED: Place = { namespace: "infra", name: "shared" };
-const SETS = 250;
+const SETS = 500;
 const HELD_UP_MS = 1_500;
 const BETWEEN_MS = 300;
+/** A busy machine may move the lease or the stream; then a burst shows nothing and is repeated. */
+const MOST_BURSTS = 3;
+const TIMEOUT_MS = 1_200_000;
+/** For the statuses of a whole burst. */
+const SETTLE_SECONDS = 240;
 
 let cluster: ServedCluster;
 let controllers: Controllers;
@@ -68,33 +74,69 @@ async function burst(prefix: string, leader: string): Promise<void> {
   await created;
 }
 
-/** Names of sets that do not say that they are programmed. */
-async function unprogrammed(): Promise<readonly string[]> {
+async function setsOf(prefix: string): Promise<readonly Stored[]> {
   const out = await ok(cluster.bed.kubectl(["-n", "teams", "get", "listenersets", "-o", "json"]));
   const { items } = JSON.parse(out) as { readonly items: readonly Stored[] };
-  return items
-    .filter(({ status }) => said(status)["Programmed"] !== "True/Programmed")
-    .map(({ metadata }) => metadata.name);
+  return items.filter(({ metadata }) => metadata.name.startsWith(`${prefix}-`));
 }
 
-test("a leader that hears of sets before it has them says in the end that all are programmed", async () => {
-  const feeder = await controllers.feederOf("infra/shared");
-  const leader = (await controllers.names()).find((name) => name !== feeder) ?? "";
-  await controllers.lead(leader);
-  await burst("first", leader);
-  await eventually(async () => expect(await unprogrammed()).toEqual([]), 120);
-  // It was this leader that said so, and no other.
-  expect(await controllers.leader()).toBe(leader);
-  expect(await controllers.feederOf("infra/shared")).toBe(feeder);
-});
+/** All sets of a burst say that they are programmed. */
+async function allProgrammed(prefix: string): Promise<void> {
+  await eventually(async () => {
+    const sets = await setsOf(prefix);
+    const others = sets.filter(({ status }) => said(status)["Programmed"] !== "True/Programmed");
+    expect(others.map(({ metadata }) => metadata.name)).toEqual([]);
+    expect(sets).toHaveLength(SETS);
+  }, SETTLE_SECONDS);
+}
 
-test("so does the next leader, which takes over in the middle of a burst", async () => {
-  const before = await controllers.leader();
-  const next = (await controllers.names()).find((name) => name !== before) ?? "";
-  const creating = burst("second", before);
-  await new Promise((resolve) => setTimeout(resolve, 3_000));
-  await controllers.lead(next);
-  await creating;
-  await eventually(async () => expect(await unprogrammed()).toEqual([]), 120);
-  expect(await controllers.leader()).toBe(next);
-});
+interface Burst {
+  /** Who was to lead, and to send the plan. */
+  readonly meant: object;
+  readonly found: object;
+}
+
+async function undisturbed(name: string, run: (prefix: string) => Promise<Burst>): Promise<void> {
+  for (let number = 1; ; number++) {
+    const { meant, found } = await run(`${name}-${number}`);
+    if (isDeepStrictEqual(found, meant)) return;
+    if (number === MOST_BURSTS) expect(found).toEqual(meant);
+    console.log(`burst ${number} is repeated: ${JSON.stringify({ meant, found })}`);
+    await ok(cluster.bed.kubectl(["-n", "teams", "delete", "listenersets", "--all"]));
+  }
+}
+
+test(
+  "a leader that hears of sets before it has them says in the end that all are programmed",
+  () =>
+    undisturbed("first", async (prefix) => {
+      const feeder = await controllers.feederOf("infra/shared");
+      const leader = (await controllers.names()).find((name) => name !== feeder) ?? "";
+      await controllers.lead(leader);
+      await burst(prefix, leader);
+      await allProgrammed(prefix);
+      // It was this leader that said so, and no other.
+      const found = {
+        leader: await controllers.leader(),
+        feeder: await controllers.feederOf("infra/shared"),
+      };
+      return { meant: { leader, feeder }, found };
+    }),
+  TIMEOUT_MS,
+);
+
+test(
+  "so does the next leader, which takes over in the middle of a burst",
+  () =>
+    undisturbed("second", async (prefix) => {
+      const before = await controllers.leader();
+      const next = (await controllers.names()).find((name) => name !== before) ?? "";
+      const creating = burst(prefix, before);
+      await eventually(async () => expect((await setsOf(prefix)).length).toBeGreaterThanOrEqual(SETS / 10));
+      await controllers.lead(next);
+      await creating;
+      await allProgrammed(prefix);
+      return { meant: { leader: next }, found: { leader: await controllers.leader() } };
+    }),
+  TIMEOUT_MS,
+);

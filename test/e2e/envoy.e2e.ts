@@ -93,7 +93,7 @@ beforeAll(async () => {
   await installMergeway(bed);
   await loadSuiteImages(bed.cluster);
   await apply(...WORLD);
-  await ok(bed.kubectl(["rollout", "status", "deploy/echo", "--timeout=120s"]));
+  await ok(bed.kubectl(["rollout", "status", "deploy/echo", "--timeout=240s"]));
   await programmed("listenerset/team", "listenerset/moved", "gateway/shared", "gateway/moving");
   address = await addressOf("shared");
 });
@@ -108,7 +108,7 @@ async function apply(...objects: readonly object[]): Promise<void> {
 }
 
 async function programmed(...names: readonly string[]): Promise<void> {
-  await ok(bed.kubectl(["wait", "--for=condition=Programmed", ...names, "--timeout=120s"]));
+  await ok(bed.kubectl(["wait", "--for=condition=Programmed", ...names, "--timeout=240s"]));
 }
 
 function addressOf(name: string): Promise<string> {
@@ -159,7 +159,7 @@ async function ask(url: string, at: string): Promise<string> {
   const { hostname, port, protocol } = new URL(url);
   const number = port === "" ? (protocol === "https:" ? "443" : "80") : port;
   const resolve = `${hostname}:${number}:${at}`;
-  const flags = ["-sk", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "5", "--resolve", resolve];
+  const flags = ["-sk", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "20", "--resolve", resolve];
   return (await bed.run(["curl", ...flags, url])).out;
 }
 
@@ -201,7 +201,7 @@ describe("as the chart installs it", () => {
   test("pods roll under load, and no request fails", async () => {
     const load = await underLoad(address, "team.example.com", async () => {
       await ok(bed.kubectl(["rollout", "restart", "deploy/shared-mergeway"]));
-      await ok(bed.kubectl(["rollout", "status", "deploy/shared-mergeway", "--timeout=120s"]));
+      await ok(bed.kubectl(["rollout", "status", "deploy/shared-mergeway", "--timeout=240s"]));
       // Until the old one has drained and gone.
       await expect.poll(async () => (await allPods("shared")).length, WAIT).toBe(1);
     });
@@ -239,7 +239,7 @@ describe("a Gateway changes its data plane", () => {
         "jsonpath={.spec.template.spec.containers[0].name}",
       ];
       await expect.poll(async () => (await bed.kubectl(template)).out, WAIT).toBe(container);
-      await ok(bed.kubectl(["rollout", "status", "deploy/moving-mergeway", "--timeout=120s"]));
+      await ok(bed.kubectl(["rollout", "status", "deploy/moving-mergeway", "--timeout=240s"]));
       await expect.poll(async () => (await allPods("moving")).length, WAIT).toBe(1);
     });
     expect(load.failed).toBe(0);
@@ -334,7 +334,7 @@ describe("all controllers are away", () => {
   beforeAll(async () => {
     await ok(bed.kubectl(["scale", "-n", "mergeway-system", "deploy/mergeway", "--replicas=0"]));
     const all = ["pods", "-n", "mergeway-system", "-l", "app.kubernetes.io/name=mergeway"];
-    await ok(bed.kubectl(["wait", "--for=delete", ...all, "--timeout=60s"]));
+    await ok(bed.kubectl(["wait", "--for=delete", ...all, "--timeout=180s"]));
   });
 
   test.each([

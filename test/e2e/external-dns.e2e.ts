@@ -36,9 +36,9 @@ beforeAll(async () => {
   await nextSecond();
   await ok(bed.kubectl(["apply", "-f", "-"], readText("test/e2e/external-dns/later.yaml")));
   await settled("team-b", "late");
-  await Promise.all(["gateways", "team-a", "team-b", "stranger"].map(routesAreSeen));
+  await Promise.all(["gateways", "team-a", "team-b", "other-team"].map(routesAreSeen));
   await ok(
-    bed.kubectl(["-n", "gateways", "wait", "gateway/shared", "--for=condition=Programmed", "--timeout=120s"]),
+    bed.kubectl(["-n", "gateways", "wait", "gateway/shared", "--for=condition=Programmed", "--timeout=240s"]),
   );
   address = await ok(
     bed.kubectl(["-n", "gateways", "get", "gateway/shared", "-o", "jsonpath={.status.addresses[0].value}"]),
@@ -89,7 +89,7 @@ async function credentials(): Promise<void> {
 /** A load balancer that gives a hostname in place of an address. */
 async function nameTheService(): Promise<void> {
   const service = ["-n", "gateways", "service/by-name-mergeway"];
-  await ok(bed.kubectl(["wait", ...service, "--for=create", "--timeout=60s"]));
+  await ok(bed.kubectl(["wait", ...service, "--for=create", "--timeout=180s"]));
   const patch = JSON.stringify({ status: { loadBalancer: { ingress: [{ hostname: TUNNEL }] } } });
   await ok(bed.kubectl(["patch", ...service, "--subresource=status", "--type=merge", "-p", patch]));
 }
@@ -97,12 +97,12 @@ async function nameTheService(): Promise<void> {
 async function settled(namespace: string, ...sets: readonly string[]): Promise<void> {
   const names = sets.map((name) => `listenerset/${name}`);
   const condition = "--for=condition=Programmed";
-  await ok(bed.kubectl(["-n", namespace, "wait", ...names, condition, "--timeout=120s"]));
+  await ok(bed.kubectl(["-n", namespace, "wait", ...names, condition, "--timeout=240s"]));
 }
 
 async function routesAreSeen(namespace: string): Promise<void> {
   const seen = "--for=jsonpath={.status.parents[0].controllerName}=mergeway.dev/controller";
-  await ok(bed.kubectl(["-n", namespace, "wait", "httproutes", "--all", seen, "--timeout=60s"]));
+  await ok(bed.kubectl(["-n", namespace, "wait", "httproutes", "--all", seen, "--timeout=180s"]));
 }
 
 function documentedFlags(): readonly string[] {
@@ -193,7 +193,7 @@ test.each(rows("No records"))("no record of %s: %s (%s)", async (route = "", _wh
 test("a holder that goes: the name leads to the next one", async () => {
   await ok(bed.kubectl(["-n", "team-a", "delete", "listenerset/web"]));
   const taken = '{.status.listeners[?(@.name=="taken")].conditions[?(@.type=="Programmed")].status}=True';
-  const wait = ["-n", "team-b", "wait", `--for=jsonpath=${taken}`, "--timeout=60s"];
+  const wait = ["-n", "team-b", "wait", `--for=jsonpath=${taken}`, "--timeout=180s"];
   await ok(bed.kubectl([...wait, "listenerset/late", "listenerset/all-taken"]));
   const kept = ["both-targets", "gateway-target", "own", "platform", "set-target", "tunnelled"];
   const left = expectedRecords(2).filter((record) => kept.some((name) => record.startsWith(`${name}.`)));

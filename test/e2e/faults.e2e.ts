@@ -68,19 +68,19 @@ beforeAll(async () => {
     bed.helm(["template", "mergeway", CHART, "--include-crds", "-n", "mergeway-system"]),
   );
   await ok(bed.kubectl(["apply", "--server-side", "-n", "mergeway-system", "-f", "-"], manifests));
-  await ok(bed.kubectl(["rollout", "status", "-n", "mergeway-system", "deploy/mergeway", "--timeout=120s"]));
+  await ok(bed.kubectl(["rollout", "status", "-n", "mergeway-system", "deploy/mergeway", "--timeout=240s"]));
   await apply(...WORLD);
-  await ok(bed.kubectl(["rollout", "status", "deploy/echo", "--timeout=120s"]));
+  await ok(bed.kubectl(["rollout", "status", "deploy/echo", "--timeout=240s"]));
   await ok(
     bed.kubectl([
       "wait",
       "--for=condition=Programmed",
       "listenerset/first",
       "gateway/shared",
-      "--timeout=120s",
+      "--timeout=240s",
     ]),
   );
-  await ok(bed.kubectl(["rollout", "status", "deploy/shared-mergeway", "--timeout=120s"]));
+  await ok(bed.kubectl(["rollout", "status", "deploy/shared-mergeway", "--timeout=240s"]));
   address = await ok(bed.kubectl(["get", "gateway/shared", "-o", "jsonpath={.status.addresses[0].value}"]));
   const ask = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "-H", "Host: team.example.com"];
   await vi.waitUntil(async () => (await bed.run([...ask, `http://${address}/`])).out === "200", WAIT);
@@ -133,7 +133,7 @@ async function statusFollows(): Promise<void> {
 const WAIT = { timeout: 120_000, interval: 500 };
 
 async function programmed(name: string): Promise<void> {
-  await ok(bed.kubectl(["wait", "--for=condition=Programmed", name, "--timeout=120s"]));
+  await ok(bed.kubectl(["wait", "--for=condition=Programmed", name, "--timeout=240s"]));
 }
 
 describe("traffic goes on, and statuses are true again", () => {

@@ -22,7 +22,7 @@ beforeAll(async () => {
   await loadImage(bed.cluster, await productImage(ROOT, `mergeway:${version}`));
   await loadSuiteImages(bed.cluster);
   expect(await hasImage(bed.cluster, ECHO)).toBe(true);
-  for (const name of ["gateways", "team-a", "stranger"]) await restrictedNamespace(name);
+  for (const name of ["gateways", "team-a", "other-team"]) await restrictedNamespace(name);
 });
 
 afterAll(async () => {
@@ -85,13 +85,13 @@ describe("the guide", () => {
     await ok(bed.shell(blockWith("Install", "helm template")));
     const out = await ok(bed.shell(blockWith("Install", "rollout status")));
     expect(out).toContain("successfully rolled out");
-    await ok(bed.kubectl(["wait", "gatewayclass/mergeway", "--for=condition=Accepted", "--timeout=60s"]));
+    await ok(bed.kubectl(["wait", "gatewayclass/mergeway", "--for=condition=Accepted", "--timeout=180s"]));
   });
 
   test("gets the first answer through a ListenerSet", async () => {
     await ok(bed.kubectl(["apply", "-f", "-"], blocks("First request", "yaml").join("---\n")));
     await ok(bed.kubectl(["apply", "-f", "-"], JSON.stringify(BACKEND)));
-    await ok(bed.kubectl(["-n", "team-a", "rollout", "status", "deployment/web", "--timeout=60s"]));
+    await ok(bed.kubectl(["-n", "team-a", "rollout", "status", "deployment/web", "--timeout=180s"]));
     // A pod that is ready is known to the data plane a moment later.
     await eventually(async () => {
       const answer = await ok(bed.shell(blockWith("First request", "curl")));
@@ -113,7 +113,7 @@ describe("limited to namespaces", () => {
     const rendered = await ok(bed.helm(["template", "mergeway", CHART, "-n", OWN, settings]));
     await ok(bed.kubectl(["delete", "clusterrolebinding", "mergeway-read", "mergeway-infrastructure"]));
     await ok(bed.kubectl(["apply", "--server-side", "-f", "-"], rendered));
-    await ok(bed.kubectl(["-n", OWN, "rollout", "status", "deployment/mergeway", "--timeout=120s"]));
+    await ok(bed.kubectl(["-n", OWN, "rollout", "status", "deployment/mergeway", "--timeout=240s"]));
     const more = { name: "more", hostname: "b.example.com", port: 80, protocol: "HTTP" };
     const patch = JSON.stringify([{ op: "add", path: "/spec/listeners/-", value: more }]);
     await ok(bed.kubectl(["-n", "team-a", "patch", "listenerset", "team-a", "--type=json", "-p", patch]));
@@ -126,7 +126,7 @@ describe("limited to namespaces", () => {
         "wait",
         "listenerset/team-a",
         `--for=jsonpath=${programmed}`,
-        "--timeout=60s",
+        "--timeout=180s",
       ]),
     );
     const ask = blockWith("First request", "curl").replaceAll("a.example.com", "b.example.com");
@@ -136,8 +136,8 @@ describe("limited to namespaces", () => {
   test("and nothing else", async () => {
     const gateway = blocks("First request", "yaml")[0]
       ?.split("---\n")[1]
-      ?.replace("namespace: gateways", "namespace: stranger");
-    expect(gateway).toContain("namespace: stranger");
+      ?.replace("namespace: gateways", "namespace: other-team");
+    expect(gateway).toContain("namespace: other-team");
     await ok(bed.kubectl(["apply", "-f", "-"], gateway ?? ""));
     // Something that it does see comes later and is served: by then it has had its chance.
     await ok(bed.kubectl(["-n", "gateways", "annotate", "gateway", "shared", "example.test/poke=1"]));
@@ -147,11 +147,11 @@ describe("limited to namespaces", () => {
     await ok(bed.kubectl(["-n", "team-a", "patch", "listenerset", "team-a", "--type=json", "-p", patch]));
     const seen = "{.status.conditions[?(@.type=='Programmed')].observedGeneration}=3";
     await ok(
-      bed.kubectl(["-n", "team-a", "wait", "listenerset/team-a", `--for=jsonpath=${seen}`, "--timeout=60s"]),
+      bed.kubectl(["-n", "team-a", "wait", "listenerset/team-a", `--for=jsonpath=${seen}`, "--timeout=180s"]),
     );
-    expect(await ok(bed.kubectl(["-n", "stranger", "get", "deployments,services", "-o", "name"]))).toBe("");
+    expect(await ok(bed.kubectl(["-n", "other-team", "get", "deployments,services", "-o", "name"]))).toBe("");
     const status = await ok(
-      bed.kubectl(["-n", "stranger", "get", "gateway", "shared", "-o", "jsonpath={.status}"]),
+      bed.kubectl(["-n", "other-team", "get", "gateway", "shared", "-o", "jsonpath={.status}"]),
     );
     expect(status).not.toContain("172.30.");
     const log = await ok(

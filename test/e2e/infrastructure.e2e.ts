@@ -198,7 +198,7 @@ describe("a replica that does not take the newest configuration", () => {
   beforeAll(async () => {
     // Pods take their plan from one of them, which need not be the leader.
     await ok(cluster.bed.kubectl(["-n", SYSTEM, "scale", "deploy/mergeway", "--replicas=2"]));
-    await ok(cluster.bed.kubectl(["-n", SYSTEM, "rollout", "status", "deploy/mergeway", "--timeout=120s"]));
+    await ok(cluster.bed.kubectl(["-n", SYSTEM, "rollout", "status", "deploy/mergeway", "--timeout=240s"]));
   });
 
   interface Pod {
@@ -265,7 +265,7 @@ describe("a replica that does not take the newest configuration", () => {
     );
     const address = await cluster.addressOf(object);
     const deployment = ["-n", "infra", "rollout", "status", `deploy/${place.name}-mergeway`];
-    await ok(cluster.bed.kubectl([...deployment, "--timeout=120s"]));
+    await ok(cluster.bed.kubectl([...deployment, "--timeout=240s"]));
     const pod = await podOf(place);
     await signal("STOP", pod);
     try {

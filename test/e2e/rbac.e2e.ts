@@ -18,7 +18,7 @@ let bed: Bed;
 
 beforeAll(async () => {
   bed = await Bed.up("e2e-rbac");
-  for (const name of [OWN, "gateways", "team-a", "stranger"])
+  for (const name of [OWN, "gateways", "team-a", "other-team"])
     await ok(bed.kubectl(["create", "namespace", name]));
 });
 
@@ -77,7 +77,9 @@ describe("a controller of all namespaces", () => {
   });
 
   test("has no rights of its own namespace anywhere else", async () => {
-    await eventually(async () => expect(await rightsIn("stranger")).toEqual(expected("cluster", "watched")));
+    await eventually(async () =>
+      expect(await rightsIn("other-team")).toEqual(expected("cluster", "watched")),
+    );
   });
 
   test.each([
@@ -97,9 +99,11 @@ describe("a controller of all namespaces", () => {
     ["patch", "listenersets.gateway.networking.k8s.io"],
     ["delete", "httproutes.gateway.networking.k8s.io"],
     ["patch", "gatewayparameters.mergeway.dev"],
+    ["patch", "trafficpolicies.mergeway.dev"],
+    ["delete", "clientpolicies.mergeway.dev"],
     ["get", "leases.coordination.k8s.io/mergeway"],
   ])("may not %s %s %s of others", async (verb, resource, ...flags) => {
-    expect(await may(verb, resource, "stranger", ...flags)).toBe("no");
+    expect(await may(verb, resource, "other-team", ...flags)).toBe("no");
   });
 
   test("may read one Secret and one Lease of its own namespace by name, and replace no other", async () => {
@@ -135,20 +139,20 @@ describe("a controller of two namespaces", () => {
 
   test("can do nothing anywhere else", async () => {
     await eventually(async () =>
-      expect(await rightsIn("stranger")).toEqual(seesNamespaces(expected("cluster"))),
+      expect(await rightsIn("other-team")).toEqual(seesNamespaces(expected("cluster"))),
     );
     for (const verb of ["get", "list", "watch"]) {
-      expect(await may(verb, "secrets", "stranger")).toBe("no");
+      expect(await may(verb, "secrets", "other-team")).toBe("no");
       expect(await may(verb, "secrets", "")).toBe("no");
     }
-    expect(await may("create", "deployments.apps", "stranger")).toBe("no");
+    expect(await may("create", "deployments.apps", "other-team")).toBe("no");
   });
 
   test("may watch the namespaces that it was given by name, and not the list of all", async () => {
     const list = (...flags: readonly string[]): ReturnType<Bed["kubectl"]> =>
       bed.kubectl(["get", "namespaces", "-o", "name", `--as=${ACCOUNT}`, ...flags]);
     expect((await list("--field-selector=metadata.name=team-a")).out.trim()).toBe("namespace/team-a");
-    expect((await list("--field-selector=metadata.name=stranger")).err).toContain("Forbidden");
+    expect((await list("--field-selector=metadata.name=other-team")).err).toContain("Forbidden");
     expect((await list()).err).toContain("Forbidden");
   });
 });

@@ -15,34 +15,34 @@ import { takingHostnames } from "./tenants/hostnames.ts";
 import { oddValues } from "./tenants/odd-values.ts";
 import { policyOfTheGuide, quotaOfTheGuide, readingOthers } from "./tenants/policy.ts";
 import { referringToOthers } from "./tenants/references.ts";
-import { Siege } from "./tenants/sustained-attack.ts";
+import { SustainedAttack } from "./tenants/sustained-attack.ts";
 import { FRONTS, SYSTEM } from "./tenants/world.ts";
 
-let siege: Siege;
-const underSiege = (): Siege => siege;
+let attack: SustainedAttack;
+const underAttack = (): SustainedAttack => attack;
 
 beforeAll(async () => {
-  siege = await Siege.begin("e2e-tenants");
+  attack = await SustainedAttack.begin("e2e-tenants");
 });
 
 afterAll(async () => {
-  await siege?.end();
+  await attack?.end();
 });
 
-takingHostnames(underSiege);
-referringToOthers(underSiege);
-fromAPod(underSiege);
-oddValues(underSiege);
-readingOthers(underSiege);
-policyOfTheGuide(underSiege);
-exhaustingTheController(underSiege);
-quotaOfTheGuide(underSiege);
+takingHostnames(underAttack);
+referringToOthers(underAttack);
+fromAPod(underAttack);
+oddValues(underAttack);
+readingOthers(underAttack);
+policyOfTheGuide(underAttack);
+exhaustingTheController(underAttack);
+quotaOfTheGuide(underAttack);
 
 describe("in the end", () => {
   test("alice's statuses are what they were, and not one of her requests has failed", async () => {
-    expect(await siege.statusesOfAlice()).toBe(siege.before);
+    expect(await attack.statusesOfAlice()).toBe(attack.before);
     for (const front of FRONTS) {
-      const { sent, failed, reasons } = await siege.endLoad(front);
+      const { sent, failed, reasons } = await attack.endLoad(front);
       console.log(`${sent} requests of alice's on ${front.plane}, ${failed} failed`);
       expect(reasons).toEqual([]);
       expect(failed).toBe(0);
@@ -53,16 +53,16 @@ describe("in the end", () => {
   test("controller and data planes are those that began; it led all the time, and was refused nothing", async () => {
     const restarts = "jsonpath={.items[*].status.containerStatuses[*].restartCount}";
     for (const namespace of [SYSTEM, "infra"])
-      expect(await siege.kubectl("get", "pods", "-n", namespace, "-o", restarts)).toMatch(/^0( 0)*$/);
-    expect(await siege.metric("mergeway_leader")).toBe(1);
-    const { refused, missing } = await rightsUsed(auditLogOf(siege.bed.cluster));
+      expect(await attack.kubectl("get", "pods", "-n", namespace, "-o", restarts)).toMatch(/^0( 0)*$/);
+    expect(await attack.metric("mergeway_leader")).toBe(1);
+    const { refused, missing } = await rightsUsed(auditLogOf(attack.bed.cluster));
     expect({ refused, missing }).toEqual({ refused: [], missing: [] });
   });
 
   test("propagation was measured all the while", async () => {
     for (const stage of ["sent", "acknowledged", "status"]) {
-      const count = await siege.metric(`mergeway_propagation_seconds_count{stage="${stage}"}`);
-      const sum = await siege.metric(`mergeway_propagation_seconds_sum{stage="${stage}"}`);
+      const count = await attack.metric(`mergeway_propagation_seconds_count{stage="${stage}"}`);
+      const sum = await attack.metric(`mergeway_propagation_seconds_sum{stage="${stage}"}`);
       console.log(`${stage}: ${count} changes, ${((sum / count) * 1000).toFixed(0)} ms on average`);
       expect(count).toBeGreaterThan(10);
       expect(sum).toBeGreaterThan(0);

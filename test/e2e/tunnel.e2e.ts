@@ -46,7 +46,7 @@ test.skipIf(REAL === undefined)(
         "rollout",
         "status",
         "deploy/edge-mergeway",
-        "--timeout=120s",
+        "--timeout=240s",
       ]),
     );
     await eventually(async () => expect(await scene.answerOf("a.example.com")).toBe("team-a"));

@@ -11,8 +11,9 @@ const config: ViteUserConfig = defineConfig({
     include: ["test/e2e/**/*.e2e.ts"],
     // A cluster is most of what a small machine can carry.
     fileParallelism: false,
-    testTimeout: 300_000,
-    hookTimeout: 900_000,
+    // What waits ends earlier and says what it waited for, also where the machine is busy.
+    testTimeout: 600_000,
+    hookTimeout: 1_800_000,
   },
 });
 export default config;

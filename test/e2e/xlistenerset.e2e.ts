@@ -158,7 +158,7 @@ describe("assigned ports (Port)", () => {
 
   test("stay when the controller is started anew", async () => {
     await ok(cluster.bed.kubectl(["-n", SYSTEM, "rollout", "restart", "deploy/mergeway"]));
-    await ok(cluster.bed.kubectl(["-n", SYSTEM, "rollout", "status", "deploy/mergeway", "--timeout=120s"]));
+    await ok(cluster.bed.kubectl(["-n", SYSTEM, "rollout", "status", "deploy/mergeway", "--timeout=240s"]));
     // What comes after the restart has been seen by the new controller.
     const probe = xListenerSet({ namespace: "team-b", name: "probe" }, SHARED, [
       http("web", "probe.example.com"),

@@ -35,7 +35,7 @@ export function naiveMerge(listeners: Iterable<MergedListener>): Map<string, Out
         outcomes.set(listener.key, "ProtocolConflict");
       } else if (others.some((other) => nameOf(other) === nameOf(listener))) {
         outcomes.set(listener.key, "HostnameConflict");
-      } else if (!isServable(listener)) outcomes.set(listener.key, "refused");
+      } else if (!holds(listener)) outcomes.set(listener.key, "refused");
       else if (names.has(nameOf(listener))) outcomes.set(listener.key, "HostnameConflict");
       else winners.push(listener);
     }
@@ -64,7 +64,12 @@ export function naiveAcceptance(
 
 export function outcomeOf(listener: MergedListener): Outcome {
   if (listener.conflict !== undefined) return listener.conflict.reason as Outcome;
-  return isServable(listener) ? "serves" : "refused";
+  return holds(listener) ? "serves" : "refused";
+}
+
+/** Quotas are compared elsewhere (tenancy). */
+function holds(listener: MergedListener): boolean {
+  return isServable(listener) && listener.excess === undefined;
 }
 
 function reading({ protocol }: MergedListener): string {

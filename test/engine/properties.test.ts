@@ -4,6 +4,7 @@
  */
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Resource } from "../../src/api/resource.ts";
 import { listenerId } from "../../src/engine/foundation/item-ids.ts";
 import { renderStatus } from "../../src/status/render.ts";
 import { Player, tell } from "./history.ts";
@@ -210,6 +211,9 @@ describe("the engine", () => {
           const own = new Set(tokens(JSON.stringify(written)));
           // What is wrong with its infrastructure, and which of its pods lag, is for the Gateway's
           // owner alone.
+          // The platform tells a tenant what it may have.
+          for (const token of tokens(JSON.stringify(allowedPatterns(player.resources.values()))))
+            own.add(token);
           const isRoot = player.engine.attachment(key)?.owner.role === "root";
           if (isRoot && key === "Gateway/ns-plat/gw-main") own.add("svc-hidden").add("es-hidden");
           const { addresses: _addresses, ...status } = renderStatus(resource, verdict, {
@@ -231,6 +235,14 @@ describe("the engine", () => {
     TIMEOUT,
   );
 });
+
+function allowedPatterns(resources: Iterable<Resource>): readonly string[] {
+  return [...resources].flatMap((each) =>
+    each.kind === "TenantPolicy"
+      ? (each.spec.rules ?? []).flatMap(({ hostnames }) => [...hostnames.allow])
+      : [],
+  );
+}
 
 /** All names of the random universe look like this. */
 function tokens(text: string): readonly string[] {

@@ -73,3 +73,30 @@ export function clientPolicySpec(namespace: string): fc.Arbitrary<object> {
       defaults,
     }));
 }
+
+const PATTERNS = ["host-one.test", "*.host-one.test", "host-two.test", "*.test", "*"] as const;
+
+const tenantRule = fc
+  .record({
+    namespaceSelector: fc.constantFrom({}, { matchLabels: { team: "red" } }),
+    allow: fc.array(fc.constantFrom(...PATTERNS, "{namespace}.test"), { maxLength: 3 }),
+    deny: fc.constantFrom(undefined, undefined, ["sub.host-one.test"]),
+    ports: fc.constantFrom(undefined, undefined, [{ port: 80 }], [{ port: 400, endPort: 500 }]),
+    protocols: fc.constantFrom(undefined, undefined, ["HTTP", "TCP"]),
+    quota: fc.constantFrom(undefined, { listeners: 1 }, { listeners: 2 }),
+  })
+  .map(({ namespaceSelector, allow, deny, ...more }) => ({
+    namespaceSelector,
+    hostnames: { allow, ...(deny === undefined ? {} : { deny }) },
+    ...Object.fromEntries(Object.entries(more).filter(([, value]) => value !== undefined)),
+  }));
+
+export function tenantPolicySpec(_namespace: string): fc.Arbitrary<object> {
+  return fc.record({
+    targetRefs: fc.constant([{ group: GATEWAY_GROUP, kind: "Gateway", name: "gw-main" }]),
+    enforcement: fc.constantFrom("Enforce", "Enforce", "Enforce", "Audit"),
+    unmatchedNamespaces: fc.constantFrom("Deny", "Allow", "Allow"),
+    reservedHostnames: fc.constantFrom([], [], ["host-two.test"]),
+    rules: fc.array(tenantRule, { maxLength: 2 }),
+  });
+}

@@ -56,7 +56,7 @@ describe("replicas that lag", () => {
     });
   });
 
-  it("change no status but the Gateway's", () => {
+  it("change the conditions of no object but the Gateway", () => {
     const made = engine();
     expect(learn(made, { replicas: 1, lagging: ["pod-a"] })).toEqual([GATEWAY]);
     expect(programmed(made, CHILD)).toEqual(CALM);

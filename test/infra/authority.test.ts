@@ -179,9 +179,9 @@ describe("the serving certificate", () => {
 
   test("is refused by whoever trusts another authority", async () => {
     const authority = await ensureAuthority(new MemoryStore());
-    const stranger = await ensureAuthority(new MemoryStore());
+    const otherAuthority = await ensureAuthority(new MemoryStore());
     const serving = await issueServing(authority, [NAME]);
-    expect(await handshake(serving, stranger.certificate, NAME)).toMatch(
+    expect(await handshake(serving, otherAuthority.certificate, NAME)).toMatch(
       /UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT_LOCALLY/,
     );
   });

@@ -26,7 +26,7 @@ class FakeCluster implements InfrastructureCluster {
   readonly objects: Map<string, Manifest> = new Map();
   /** What others have made, by `kind/name`. */
   readonly others: Set<string> = new Set();
-  readonly strangers: (ObjectName & { readonly uid: string; readonly gateway: string })[] = [];
+  readonly orphans: (ObjectName & { readonly uid: string; readonly gateway: string })[] = [];
   applied = 0;
   refusals = 0;
 
@@ -53,8 +53,8 @@ class FakeCluster implements InfrastructureCluster {
     this.objects.delete(`${kind}/${name}`);
   }
 
-  async listOwned(): Promise<FakeCluster["strangers"]> {
-    return this.strangers;
+  async listOwned(): Promise<FakeCluster["orphans"]> {
+    return this.orphans;
   }
 }
 
@@ -175,8 +175,8 @@ describe("the infrastructure of Gateways", () => {
     await expect.poll(() => cluster.objects.size, { timeout: 20_000 }).toBe(3);
   });
 
-  it("goes when its Gateway is not served any more, and strangers go when a leader begins", async () => {
-    cluster.strangers.push({
+  it("goes when its Gateway is not served any more, and orphaned objects go when a leader begins", async () => {
+    cluster.orphans.push({
       apiVersion: "v1",
       kind: "Service",
       namespace: "infra",

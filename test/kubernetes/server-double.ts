@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from "node:net";
 import { KubernetesClient } from "../../src/kubernetes/client.ts";
 import { type Credentials, plainCredentials } from "../../src/kubernetes/credentials.ts";
-import { type Eventually, patience } from "../support/eventually.ts";
+import { type Eventually, eventuallyWithin } from "../support/eventually.ts";
 
 /** One request as a test sees it. */
 export interface Seen {
@@ -119,4 +119,4 @@ export class ServerDouble {
   }
 }
 
-export const eventually: Eventually = patience(20, 5);
+export const eventually: Eventually = eventuallyWithin(20, 5);

@@ -200,7 +200,7 @@ export class SimulatedPlane implements DataPlane {
   }
 
   /** What it says of an item; undefined while it does not have the newest of it. */
-  fateOf(id: string): ItemReport | undefined {
+  reportOf(id: string): ItemReport | undefined {
     return this.#reportOf(id);
   }
 

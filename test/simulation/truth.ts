@@ -8,7 +8,7 @@ import type { Gateway } from "../../src/api/gateway.ts";
 import { keyFor, partsOf } from "../../src/api/key.ts";
 import type { Condition } from "../../src/api/metadata.ts";
 import type { Kind, Resource } from "../../src/api/resource.ts";
-import { engineSettings } from "../../src/controller/assemble-controller.ts";
+import { engineSettings } from "../../src/controller/build-parts.ts";
 import { encodeItem } from "../../src/dataplanes/remote/protocol/protocol.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import type { ObjectVerdict } from "../../src/engine/verdicts/verdicts.ts";
@@ -90,7 +90,7 @@ function differences(
 function reportsOf(cluster: Cluster, plan: ReadonlyMap<string, string>): readonly ItemReport[] {
   return [...plan].flatMap(([id, text]) => {
     const said = cluster.alivePods.flatMap(({ plane }) =>
-      plane.serves.get(id) === text ? (plane.fateOf(id) ?? []) : [],
+      plane.serves.get(id) === text ? (plane.reportOf(id) ?? []) : [],
     );
     const report = said.find(({ state }) => state === "rejected") ?? said[0];
     return report === undefined ? [] : [report];

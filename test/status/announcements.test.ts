@@ -13,7 +13,7 @@ function condition(type: string, status: Condition["status"], reason: string, me
   return { type, status, reason, message };
 }
 
-function held(name: string, namespace: string, listeners: unknown = undefined): LiveObject {
+function live(name: string, namespace: string, listeners: unknown = undefined): LiveObject {
   const status = listeners === undefined ? undefined : { listeners };
   return {
     apiVersion: "gateway.networking.k8s.io/v1",
@@ -68,11 +68,11 @@ function news(before: readonly Condition[] | undefined, after: readonly Conditio
   const write = {
     key: SET,
     verdict: VERDICT,
-    before: held("web", "team-b", listeners(before)),
-    after: held("web", "team-b", listeners(after)),
+    before: live("web", "team-b", listeners(before)),
+    after: live("web", "team-b", listeners(after)),
   };
   const find = (key: string): LiveObject | undefined =>
-    key === GATEWAY ? held("shared", "platform") : key === SET ? write.after : undefined;
+    key === GATEWAY ? live("shared", "platform") : key === SET ? write.after : undefined;
   return announcementsOf(write, find).map(({ regarding, content: { type, reason, note } }) => ({
     on: `${regarding.kind}/${regarding.namespace}/${regarding.name}`,
     type,

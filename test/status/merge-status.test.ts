@@ -12,7 +12,7 @@ function condition(type: string, status: Condition["status"] = "True", reason = 
 }
 
 describe("our part of a status over what is there", () => {
-  test("conditions: others' stay in their places, ours are replaced, added and taken out", () => {
+  test("keeps others' conditions in their places, and replaces, adds and removes ours", () => {
     const before = [
       condition("example.com/First"),
       condition("Accepted", "False"),
@@ -24,7 +24,7 @@ describe("our part of a status over what is there", () => {
     expect(conditions).toEqual([before[0], own[0], before[2], own[1]]);
   });
 
-  test("equal content is no change, whatever the order of its fields", () => {
+  test("is no change if the content is equal, in any order of fields", () => {
     const { type, status, reason, message, lastTransitionTime } = condition("Accepted");
     const turned = { lastTransitionTime, message, reason, status, type };
     expect(changedFields({ conditions: [turned] }, { conditions: [condition("Accepted")] }, OURS)).toEqual(
@@ -33,12 +33,12 @@ describe("our part of a status over what is there", () => {
     expect(changedFields(undefined, { listeners: [], addresses: [] }, OURS)).toEqual({});
   });
 
-  test("addresses that are gone are taken out", () => {
+  test("removes addresses that are gone", () => {
     const addresses = [{ type: "IPAddress", value: "192.0.2.1" }];
     expect(changedFields({ addresses }, { addresses: [] }, OURS)).toEqual({ addresses: [] });
   });
 
-  test("listeners: foreign conditions stay, listeners that are gone go", () => {
+  test("keeps foreign conditions of listeners, and removes listeners that are gone", () => {
     const listener = (name: string, ...conditions: readonly Condition[]): object => ({ name, conditions });
     const foreign = condition("example.com/Foreign");
     const before = [
@@ -52,7 +52,7 @@ describe("our part of a status over what is there", () => {
     });
   });
 
-  test("a list of ancestors that others have filled is left to them", () => {
+  test("adds nothing to a list of ancestors that others have filled", () => {
     const foreign = Array.from({ length: 16 }, (_, index) => ({
       ancestorRef: { name: `gw-${index}` },
       controllerName: "other.example/controller",
@@ -65,14 +65,14 @@ describe("our part of a status over what is there", () => {
     });
   });
 
-  test("the same Gateway in other words is another parent", () => {
+  test("treats a parentRef with other fields to the same Gateway as another parent", () => {
     const entry = (parentRef: object): object => ({ parentRef, controllerName: OURS, conditions: [] });
     const before = [entry({ name: "gw" }), entry({ name: "gw", port: 80 })];
     const own = [entry({ name: "gw", sectionName: "web" }), entry({ name: "gw", port: 80 })];
     expect(changedFields({ parents: before }, { parents: own }, OURS)).toEqual({ parents: [own[1], own[0]] });
   });
 
-  test("what a CRD fills in counts as not written", () => {
+  test("treats default values of a CRD as not written", () => {
     const initial = {
       ...condition("Accepted", "Unknown", "Pending"),
       lastTransitionTime: "1970-01-01T00:00:00Z",
@@ -83,7 +83,7 @@ describe("our part of a status over what is there", () => {
   });
 });
 
-describe("what is taken back", () => {
+describe("relinquished fields", () => {
   const managed = [
     {
       manager: "mergeway",
@@ -100,7 +100,7 @@ describe("what is taken back", () => {
     { manager: "other", subresource: "status", fieldsV1: { "f:status": { "f:attachedListenerSets": {} } } },
   ];
 
-  test("only what the records say is ours", () => {
+  test("are only those that managedFields records as ours", () => {
     const owned = ownedStatus(managed, "mergeway");
     expect(owned).toEqual({
       conditions: new Set(["Accepted", "ResolvedRefs"]),
@@ -129,7 +129,7 @@ describe("what is taken back", () => {
     });
   });
 
-  test("nothing where nothing is ours, and nothing a second time", () => {
+  test("are none if no field is ours, and none a second time", () => {
     const now = "2026-02-02T00:00:00Z";
     expect(
       relinquishedFields({ conditions: [condition("Accepted")] }, ownedStatus([], "mergeway"), now),

@@ -175,7 +175,7 @@ async function play(steps: readonly Step[], world: World, check: () => void): Pr
 }
 
 /**
- * Faults end, one replica leads, and time passes: longer than any wait after failures or fights.
+ * Faults end, one replica leads, and time passes: longer than any wait after failures or rewrites.
  */
 async function end(scene: Scene): Promise<void> {
   Object.assign(scene.server, { latencyMs: 2, answerMs: 2, watchMs: 3, fault: () => undefined });

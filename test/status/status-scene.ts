@@ -13,7 +13,7 @@ export const GATEWAY: Key = "Gateway/infra/gw";
 export class Replica {
   readonly writer: StatusWriter;
   /** How often what was written had to be written again. */
-  fights = 0;
+  rewrites = 0;
   /** Seconds until the effect of a watched change was told. */
   readonly told: number[] = [];
   readonly #server: StatusServer;
@@ -29,7 +29,7 @@ export class Replica {
       installed: () => INSTALLED,
       timing,
       clock,
-      onFight: () => this.fights++,
+      onContested: () => this.rewrites++,
       observer: { onStatusTold: ({ seconds }) => this.told.push(seconds) },
     });
     server.watchers.add(this.#watcher);

@@ -16,7 +16,7 @@ const FAST: Partial<StatusTiming> = {
   intervalMs: 1,
   firstBackoffMs: 1,
   mostBackoffMs: 5,
-  fightMs: 1,
+  contestedMs: 1,
 };
 
 interface Stored {
@@ -32,10 +32,10 @@ let resign: () => Promise<void>;
 let interfere: ((seen: Seen, answer: Answer) => boolean)[];
 /** Fields of the status that the server's CRD does not know. */
 let unknown: readonly string[];
-let fights: number;
-/** Seconds from the watch event to the status, as told; and kinds whose status was fought over. */
+let rewrites: number;
+/** Seconds from the watch event to the status, as told; and kinds whose status was contested. */
 let told: number[];
-let foughtOver: string[];
+let contestedKinds: string[];
 
 function bump(): void {
   stored.metadata.resourceVersion = String(Number(stored.metadata.resourceVersion) + 1);
@@ -93,9 +93,9 @@ function judge(key: Key, said: ObjectVerdict | undefined): void {
 beforeEach(async () => {
   interfere = [];
   unknown = [];
-  fights = 0;
+  rewrites = 0;
   told = [];
-  foughtOver = [];
+  contestedKinds = [];
   stored = {
     metadata: { name: "web", namespace: "shop", uid: "u1", generation: 1, resourceVersion: "10" },
     status: { parents: [FOREIGN] },
@@ -107,12 +107,12 @@ beforeEach(async () => {
     features: () => new Set(),
     installed: () => ({ bundleVersions: ["v1.7.0"], isKnown: true }),
     timing: FAST,
-    onFight: () => {
-      fights++;
+    onContested: () => {
+      rewrites++;
     },
     observer: {
       onStatusTold: ({ seconds }) => told.push(seconds),
-      onStatusFight: ({ kind }) => foughtOver.push(kind),
+      onStatusContested: ({ kind }) => contestedKinds.push(kind),
     },
   });
   writer.observe([{ key: KEY, resource: resource() }]);
@@ -354,9 +354,9 @@ describe("the status writer", () => {
       stored.status["parents"] = [FOREIGN];
       bump();
       writer.observe([{ key: KEY, resource: resource() }]);
-      await eventually(() => expect(fights).toBe(round));
+      await eventually(() => expect(rewrites).toBe(round));
     }
-    expect(foughtOver).toEqual(Array.from({ length: 4 }, () => "HTTPRoute"));
+    expect(contestedKinds).toEqual(Array.from({ length: 4 }, () => "HTTPRoute"));
   });
 
   test("the time from what was watched to the status is told once, and not of what nobody changed", async () => {

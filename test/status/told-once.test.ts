@@ -60,7 +60,7 @@ describe("a write", () => {
     scene.judge(SET, setVerdict(true, { conflicted: true }));
     await scene.clock.advance(60_000);
     expect(scene.server.writes).toHaveLength(1);
-    expect(scene.first.fights).toBe(0);
+    expect(scene.first.rewrites).toBe(0);
   });
 
   test("whose object changed meanwhile carries the newest state over the newest object", async () => {
@@ -188,7 +188,7 @@ describe("an object", () => {
     expect(scene.server.statusOf(GATEWAY)).toMatchObject({ attachedListenerSets: 3 });
   });
 
-  test("over which somebody fights gets what is new at once, and what is old ever more rarely", async () => {
+  test("with a competing writer gets new content at once, and old content ever more rarely", async () => {
     scene.server.writes.length = 0;
     for (let round = 0; round < 600; round++) {
       scene.server.overwrite(SET, { conditions: [] });
@@ -234,7 +234,7 @@ describe("a change of the leader", () => {
     expect(scene.server.writes).toEqual([]);
   });
 
-  test("two that both think they lead end in one state, without a fight", async () => {
+  test("two that both think they lead end in one state, without rewriting each other's", async () => {
     const [first, second] = scene.replicas;
     second?.lead();
     for (let routes = 1; routes <= 10; routes++) {
@@ -244,7 +244,7 @@ describe("a change of the leader", () => {
     void first?.resign();
     await scene.clock.advance(60_000);
     expect(said()).toBe(summaryOf(setVerdict(true, { routes: 10 })));
-    expect(scene.replicas.map(({ fights }) => fights)).toEqual([0, 0]);
+    expect(scene.replicas.map(({ rewrites }) => rewrites)).toEqual([0, 0]);
   });
 });
 
@@ -265,13 +265,13 @@ describe("a new leader that has not heard of its data planes", () => {
     expect(scene.server.writes).toHaveLength(1);
   });
 
-  test("says Pending when nobody has confirmed after a while, which is no fight", async () => {
+  test("says Pending when nobody has confirmed after a while, which does not count as a rewrite", async () => {
     scene.replicas[1]?.lead();
     scene.judge(SET, setVerdict(false, { routes: 5 }));
     await scene.clock.advance(17_000);
     expect(said()).toBe(summaryOf(setVerdict(false, { routes: 5 })));
     expect(scene.server.writes).toHaveLength(2);
-    expect(scene.replicas[1]?.fights).toBe(0);
+    expect(scene.replicas[1]?.rewrites).toBe(0);
   });
 
   test("writes nothing when the data plane confirms in time", async () => {

@@ -4,7 +4,7 @@ export type Eventually = <T>(check: () => T | Promise<T>, seconds?: number) => P
  * Waits for what must come true, looking again and again; its last failure is the error when it
  * does not.
  */
-export function patience(usualSeconds: number, everyMs: number): Eventually {
+export function eventuallyWithin(usualSeconds: number, everyMs: number): Eventually {
   return async (check, seconds = usualSeconds) => {
     const end = Date.now() + seconds * 1000;
     for (;;) {

@@ -6,7 +6,8 @@ import type { PolicyRule } from "../../test/chart/rights.ts";
 
 export const ROOT: string = fileURLToPath(new URL("../..", import.meta.url));
 export const CHART: string = join(ROOT, "charts", "mergeway");
-export const CRD_FILE: string = join(CHART, "charts", "crds", "crds", "mergeway.dev_gatewayparameters.yaml");
+export const CRD_FOLDER: string = join(CHART, "charts", "crds", "crds");
+export const CRD_FILE: string = join(CRD_FOLDER, "mergeway.dev_gatewayparameters.yaml");
 
 export interface RenderedManifest {
   readonly apiVersion: string;

@@ -1,4 +1,4 @@
-// Processes by pid and start time: a pid alone may by now belong to a stranger.
+// Processes by pid and start time: the kernel may have given the pid to another process since.
 
 import { execFile, type SpawnOptions, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";

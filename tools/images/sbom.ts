@@ -1,6 +1,6 @@
-// The software bill of materials of the image: what npm says of the production dependencies, and
-// Node. It names what is in the image and nothing else, and the same lock file always gives the same
-// bytes.
+// The software bill of materials of the image: Node, and what npm says of the production
+// dependencies. It names what is in the image and nothing else. The same lock file always gives the
+// same bytes.
 
 import { createHash } from "node:crypto";
 import { output } from "../host/processes.ts";

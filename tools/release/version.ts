@@ -36,7 +36,10 @@ interface VersionFile {
   readonly places: readonly Place[];
 }
 
-/** Text before a version, what ends the version, and how often that occurs; any number above 0 without. */
+/**
+ * The text before a version, the text that ends it, and how often both occur: once or more where
+ * `times` is absent.
+ */
 interface Place {
   readonly before: string;
   readonly after?: string;
@@ -60,10 +63,10 @@ export const versionFiles: readonly VersionFile[] = [
     places: [...chartPlaces, appVersion, { before: "\n  - name: crds\n    version: ", times: 1 }],
   },
   { path: "charts/mergeway/charts/crds/Chart.yaml", places: [...chartPlaces, appVersion] },
-  {
-    path: "charts/mergeway/charts/crds/crds/mergeway.dev_gatewayparameters.yaml",
+  ...["gatewayparameters", "trafficpolicies", "clientpolicies", "tenantpolicies"].map((plural) => ({
+    path: `charts/mergeway/charts/crds/crds/mergeway.dev_${plural}.yaml`,
     places: [{ before: "\n    mergeway.dev/version: ", times: 1 }],
-  },
+  })),
   {
     path: "Containerfile",
     places: [

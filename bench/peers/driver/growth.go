@@ -22,7 +22,8 @@ type Growth struct {
 	SetsAdded       int     `json:"setsAdded"`
 	Objects         int     `json:"objects"`
 	CreationSeconds float64 `json:"creationSeconds"`
-	// TrueSeconds is from the first creation until all statuses are true, TrueAfterSeconds from the last.
+	// TrueSeconds is from the first creation until all statuses are true, TrueAfterSeconds from the
+	// last.
 	TrueSeconds      float64         `json:"trueSeconds"`
 	TrueAfterSeconds float64         `json:"trueAfterSeconds"`
 	AllTrue          bool            `json:"allTrue"`

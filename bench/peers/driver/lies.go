@@ -14,8 +14,8 @@ const (
 )
 
 // Lies are statuses that were false for longer than tolerated. A set is probed when it says that it
-// is programmed, and those that do not say so are probed in turn: a lie is never claimed without two
-// observations that far apart, but a short one may go unseen among thousands of sets.
+// is programmed, and those that do not say so are probed in turn: a lie is never claimed without
+// two observations that far apart, but a short one may go unseen among thousands of sets.
 type Lies struct {
 	ProgrammedNotAnswering int     `json:"programmedNotAnswering"`
 	AnsweringNotProgrammed int     `json:"answeringNotProgrammed"`
@@ -116,7 +116,8 @@ func (l *LieDetector) run(stop <-chan struct{}) {
 }
 
 // choose gives the next one to probe: first those that have just claimed to be programmed, and
-// those that claimed and did not answer; then, in turn, those that claim nothing and have not answered.
+// those that claimed and did not answer; then, in turn, those that claim nothing and have not
+// answered.
 func (l *LieDetector) choose() *truth {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -39,8 +39,8 @@ type loadCounts struct {
 	slowest time.Duration
 }
 
-// load begins with the first line of standard input, so that its backends are there before, and runs
-// until standard input ends: a load whose parent has died must not go on.
+// load begins with the first line of standard input, so that its backends are there before, and
+// runs until standard input ends: a load whose parent has died must not go on.
 func load(path string) error {
 	var config LoadConfig
 	text, err := os.ReadFile(path)

@@ -164,7 +164,8 @@ func (d *Driver) createRegulars() error {
 	return nil
 }
 
-// awaitAddress waits for the Gateway's address. Its Programmed condition is the contestant's own affair.
+// awaitAddress waits for the Gateway's address. Its Programmed condition is the contestant's own
+// affair.
 func (d *Driver) awaitAddress(deadline time.Time) error {
 	for time.Now().Before(deadline) {
 		var gateway stored

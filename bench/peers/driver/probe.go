@@ -24,7 +24,8 @@ type Answer struct {
 }
 
 // Connection is a TLS connection to the Gateway for one server name, over which requests follow
-// each other. Certificates are compared by the caller, so a wrong one is seen and not merely refused.
+// each other. Certificates are compared by the caller, so a wrong one is seen and not merely
+// refused.
 type Connection struct {
 	host   string
 	conn   *tls.Conn

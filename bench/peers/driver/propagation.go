@@ -20,7 +20,8 @@ type change struct {
 	end  func()
 }
 
-// Propagation tells how long changes take from the API server's acceptance to the first right answer.
+// Propagation tells how long changes take from the API server's acceptance to the first right
+// answer.
 type Propagation map[string]Spread
 
 func (d *Driver) propagate() Propagation {

@@ -67,8 +67,8 @@ app.kubernetes.io/component: controller
 {{- end -}}
 
 {{/*
-Reading and telling: what is watched, and the statuses and events written about it. What has a status is also read by
-itself, when somebody else has written it in the meantime.
+Reading and telling: what is watched, and the statuses and events written about it. What has a
+status is also read by itself, when somebody else has written it in the meantime.
 */}}
 {{- define "mergeway.readRules" -}}
 - apiGroups: [gateway.networking.k8s.io]
@@ -91,10 +91,14 @@ itself, when somebody else has written it in the meantime.
 - apiGroups: [mergeway.dev]
   resources: [gatewayparameters]
   verbs: [list, watch]
+- apiGroups: [mergeway.dev]
+  resources: [trafficpolicies, clientpolicies, tenantpolicies]
+  verbs: [get, list, watch]
 - apiGroups: [""]
   resources: [services]
   verbs: [list, watch]
-# Listed and watched by their metadata alone; the content is read of those that something refers to.
+# Listed and watched by their metadata alone; the content is read of those that something refers
+# to.
 - apiGroups: [""]
   resources: [secrets, configmaps]
   verbs: [get, list, watch]
@@ -115,12 +119,18 @@ itself, when somebody else has written it in the meantime.
 - apiGroups: [gateway.networking.x-k8s.io]
   resources: [xlistenersets/status]
   verbs: [patch]
+- apiGroups: [mergeway.dev]
+  resources: [trafficpolicies/status, clientpolicies/status, tenantpolicies/status]
+  verbs: [patch]
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create]
 {{- end -}}
 
-{{/* Making: what serves a Gateway, in the Gateway's own namespace. Server-side apply needs create and patch. */}}
+{{/*
+Making: what serves a Gateway, in the Gateway's own namespace. Server-side apply needs create and
+patch.
+*/}}
 {{- define "mergeway.infrastructureRules" -}}
 - apiGroups: [apps]
   resources: [deployments]
@@ -134,7 +144,8 @@ itself, when somebody else has written it in the meantime.
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
   verbs: [list, create, patch, delete]
-# Clusters with the admission plugin OwnerReferencesPermissionEnforcement ask for it before an object may be owned by a Gateway.
+# Clusters with the admission plugin OwnerReferencesPermissionEnforcement ask for it before an
+# object may be owned by a Gateway.
 - apiGroups: [gateway.networking.k8s.io]
   resources: [gateways/finalizers]
   verbs: [update]

@@ -61,7 +61,7 @@ export function stateEndpoints(admin: AdminState): readonly AdminEndpoint[] {
       path: "/api/v1/outline",
       summary:
         "The whole tree for the page, in one answer: a route or backend that many listeners have is in it once, and they name it by its index.",
-      answer: "`{version, gateways, orphans, strayRoutes, foreign, routes, backends}`",
+      answer: "`{version, gateways, orphans, strayRoutes, strayPolicies, foreign, routes, backends}`",
       handle: () => file({ contentType: "application/json", text: outlineText(admin) }),
     },
     {
@@ -74,8 +74,9 @@ export function stateEndpoints(admin: AdminState): readonly AdminEndpoint[] {
         sni: "server name of the handshake, where it is not the URL's host",
         gateway: "the Gateway that is meant (`namespace/name`)",
         clientCertificate: "`valid`: the client presents a certificate that the port accepts",
+        client: "the client's address, for address lists of policies",
       },
-      answer: "`{outcome, status, location, listener, route, backends, steps, eliminated}`",
+      answer: "`{outcome, status, location, listener, route, backends, policy, steps, eliminated}`",
       handle: (query) => explained(admin, query),
     },
   ];
@@ -208,12 +209,14 @@ function explained({ table, state }: AdminState, query: URLSearchParams): AdminA
   if (url === null) return problem(400, "the parameter url is missing");
   const sni = query.get("sni");
   const gateway = query.get("gateway");
+  const client = query.get("client");
   const asked = readQuestion({
     url,
     method: query.get("method") ?? "GET",
     headers: query.getAll("header"),
     ...(sni === null ? {} : { sni }),
     ...(gateway === null ? {} : { gateway }),
+    ...(client === null ? {} : { client }),
     ...(query.get("clientCertificate") === "valid" ? { certificate: "valid" } : {}),
   });
   return "problem" in asked

@@ -40,12 +40,12 @@ export interface AdmissionOptions {
 export function admit(object: unknown, options: AdmissionOptions = {}): Admission {
   const { unknownFields = "error", channel = "experimental", provisionalChildGateways = true } = options;
   const pass = new Pass(unknownFields === "error");
-  const book = openBook(channel, provisionalChildGateways);
+  const registry = registryOf(channel, provisionalChildGateways);
   const identity = readIdentity(object, pass);
   if (identity === undefined) return verdict(pass);
-  const entry = book.entries.get(`${identity.apiVersion} ${identity.kind}`);
+  const entry = registry.entries.get(`${identity.apiVersion} ${identity.kind}`);
   if (entry === undefined) {
-    const foreign = isForeign(identity.apiVersion, identity.kind, book.kinds, pass);
+    const foreign = isForeign(identity.apiVersion, identity.kind, registry.kinds, pass);
     return foreign ? { ignored: true, errors: [], warnings: [] } : verdict(pass);
   }
   const { kind, version, admitFields, admitStatus } = entry();
@@ -121,17 +121,17 @@ interface Entry {
   readonly admitStatus?: Check;
 }
 
-interface Book {
+interface Registry {
   readonly kinds: readonly KnownKind[];
   readonly entries: ReadonlyMap<string, () => Entry>;
 }
 
-const books = new Map<string, Book>();
+const registries = new Map<string, Registry>();
 
 /** Schemas are compiled when the first object of their version arrives, and kept. */
-function openBook(channel: Channel, childGateways: boolean): Book {
+function registryOf(channel: Channel, childGateways: boolean): Registry {
   const id = `${channel} ${childGateways}`;
-  const open = books.get(id);
+  const open = registries.get(id);
   if (open !== undefined) return open;
   const kinds = knownKinds(channel);
   const entries = new Map<string, () => Entry>();
@@ -145,9 +145,9 @@ function openBook(channel: Channel, childGateways: boolean): Book {
       });
     }
   }
-  const book = { kinds, entries };
-  books.set(id, book);
-  return book;
+  const registry = { kinds, entries };
+  registries.set(id, registry);
+  return registry;
 }
 
 function compileEntry(kind: KnownKind, version: KnownVersion, childGateways: boolean): Entry {

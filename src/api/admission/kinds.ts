@@ -13,6 +13,7 @@ import udpRouteExperimental from "../schemas/experimental/udproute.json" with { 
 import xListenerSetExperimental from "../schemas/experimental/xlistenerset.json" with { type: "json" };
 import clientPolicy from "../schemas/mergeway/clientpolicy.json" with { type: "json" };
 import gatewayParameters from "../schemas/mergeway/gatewayparameters.json" with { type: "json" };
+import tenantPolicy from "../schemas/mergeway/tenantpolicy.json" with { type: "json" };
 import trafficPolicy from "../schemas/mergeway/trafficpolicy.json" with { type: "json" };
 import backendTlsPolicyStandard from "../schemas/standard/backendtlspolicy.json" with { type: "json" };
 import gatewayStandard from "../schemas/standard/gateway.json" with { type: "json" };
@@ -70,7 +71,7 @@ const DEFINITIONS: Readonly<Record<Channel, readonly unknown[]>> = {
 };
 
 /** Our own kinds, whatever channel of the Gateway API is installed. */
-const OWN_DEFINITIONS: readonly unknown[] = [gatewayParameters, trafficPolicy, clientPolicy];
+const OWN_DEFINITIONS: readonly unknown[] = [gatewayParameters, trafficPolicy, clientPolicy, tenantPolicy];
 
 /** One kind that Mergeway reads: its versions, and what its objects must look like. */
 export interface KnownKind {

@@ -23,6 +23,14 @@ import {
   setNotAccepted,
   unknownClass,
 } from "./rules/owner-rules.ts";
+import {
+  policyConflict,
+  policyInvalid,
+  policyLooser,
+  policyNotConfinable,
+  policyTarget,
+  policyWithoutEffect,
+} from "./rules/policy-rules.ts";
 import { missingGrant, noEndpoints, policyNotAccepted, routeReference } from "./rules/reference-rules.ts";
 import {
   overlap,
@@ -34,6 +42,7 @@ import {
   unreachableHostname,
   wildcardCarved,
 } from "./rules/route-rules.ts";
+import { tenantPolicyAudit, tenantPolicyNotAccepted } from "./rules/tenant-rules.ts";
 
 export const RULES: readonly CheckRule[] = [
   gatewayNotAccepted,
@@ -57,6 +66,14 @@ export const RULES: readonly CheckRule[] = [
   ruleRefused,
   routeReference,
   policyNotAccepted,
+  policyTarget,
+  policyConflict,
+  policyNotConfinable,
+  policyInvalid,
+  policyWithoutEffect,
+  policyLooser,
+  tenantPolicyNotAccepted,
+  tenantPolicyAudit,
   shadowedRule,
   unreachableHostname,
   wildcardCarved,

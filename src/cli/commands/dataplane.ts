@@ -1,3 +1,4 @@
+import { POD_VARIABLES, type PodSettings, readPodSetting } from "../../agent/environment.ts";
 import type { PodPlane } from "../../agent/pod-plane.ts";
 import type { RequestRecord } from "../../dataplanes/request-record.ts";
 import { CannotRun, type Command, defineCommand, type Host } from "../foundation/command.ts";
@@ -23,14 +24,14 @@ export const dataplaneCommand: Command = defineCommand({
     const { runDataPlanePod } = await import("../../agent/run-agent.ts");
     await runDataPlanePod(
       {
-        controller: required(host, "MERGEWAY_CONTROLLER"),
-        gateway: required(host, "MERGEWAY_GATEWAY"),
-        authority: required(host, "MERGEWAY_AUTHORITY"),
-        tokenFile: required(host, "MERGEWAY_TOKEN_FILE"),
-        stateDirectory: required(host, "MERGEWAY_STATE_DIR"),
-        pod: podName(host),
-        adminAddress: host.env["MERGEWAY_ADMIN_ADDRESS"] ?? "127.0.0.1:19901",
-        drainToken: host.env["MERGEWAY_DRAIN_TOKEN"] ?? "",
+        controller: setting(host, "controller"),
+        gateway: setting(host, "gateway"),
+        authority: setting(host, "authority"),
+        tokenFile: setting(host, "tokenFile"),
+        stateDirectory: setting(host, "stateDirectory"),
+        pod: setting(host, "pod"),
+        adminAddress: setting(host, "adminAddress"),
+        drainToken: setting(host, "drainToken"),
         log,
       },
       plane,
@@ -50,26 +51,26 @@ interface MadePlane {
 }
 
 async function makePlane(host: Host, log: PodLog): Promise<MadePlane> {
-  const which = host.env["MERGEWAY_DATA_PLANE"] ?? "embedded";
-  const drainSeconds = Number(host.env["MERGEWAY_DRAIN_SECONDS"] ?? 30);
-  const hasAccessLog = host.env["MERGEWAY_ACCESS_LOG"] === "true";
+  const which = setting(host, "dataPlane");
+  const drainSeconds = setting(host, "drainSeconds");
+  const hasAccessLog = setting(host, "accessLog");
   if (which === "envoy") {
     const { envoyPodPlane } = await import("../../agent/envoy-plane.ts");
     const plane = envoyPodPlane({
-      gateway: required(host, "MERGEWAY_GATEWAY"),
-      pod: podName(host),
-      directory: required(host, "MERGEWAY_ENVOY_DIR"),
-      readinessPort: Number(required(host, "MERGEWAY_READINESS_PORT")),
+      gateway: setting(host, "gateway"),
+      pod: setting(host, "pod"),
+      directory: setting(host, "envoyDirectory"),
+      readinessPort: setting(host, "readinessPort"),
       drainSeconds,
       accessLog: hasAccessLog,
       tracing: tracingOf(host),
-      isDebugged: Boolean(host.env["MERGEWAY_DEBUG"]),
+      isDebugged: setting(host, "debug"),
       log,
     });
     return { plane, close: async () => {} };
   }
   if (which !== "embedded" && which !== "tunnel")
-    throw new CannotRun(`MERGEWAY_DATA_PLANE is ${which}`, "it can be embedded, envoy or tunnel");
+    throw new CannotRun(`${POD_VARIABLES.dataPlane.name} is ${which}`, "it can be embedded, envoy or tunnel");
   const accessLog = hasAccessLog
     ? openAccessLog("-", "json", (error) =>
         log("error", `the access log cannot be written: ${error.message}`),
@@ -77,7 +78,7 @@ async function makePlane(host: Host, log: PodLog): Promise<MadePlane> {
     : undefined;
   const close = async (): Promise<void> => void (await accessLog?.close());
   const options = {
-    workers: Number(host.env["MERGEWAY_WORKERS"] ?? 0),
+    workers: setting(host, "workers"),
     drainSeconds,
     ...(accessLog === undefined
       ? {}
@@ -87,8 +88,8 @@ async function makePlane(host: Host, log: PodLog): Promise<MadePlane> {
     const { tunnelPodPlane } = await import("../../agent/tunnel-plane.ts");
     const plane = await tunnelPodPlane({
       ...options,
-      port: Number(required(host, "MERGEWAY_TUNNEL_PORT")),
-      connectorPort: Number(required(host, "MERGEWAY_CONNECTOR_PORT")),
+      port: setting(host, "tunnelPort"),
+      connectorPort: setting(host, "connectorPort"),
       now: host.now(),
     });
     return { plane, close };
@@ -97,20 +98,16 @@ async function makePlane(host: Host, log: PodLog): Promise<MadePlane> {
   return { plane: embeddedPodPlane(options), close };
 }
 
-function tracingOf({ env }: Host): { readonly endpoint: string; readonly sampling: number } | undefined {
-  const endpoint = env["MERGEWAY_TRACING_ENDPOINT"];
-  return endpoint ? { endpoint, sampling: Number(env["MERGEWAY_TRACING_SAMPLING"] ?? 100) } : undefined;
+function tracingOf(host: Host): { readonly endpoint: string; readonly sampling: number } | undefined {
+  const endpoint = setting(host, "tracingEndpoint");
+  return endpoint === "" ? undefined : { endpoint, sampling: setting(host, "tracingSampling") };
 }
 
-function podName(host: Host): string {
-  return host.env["MERGEWAY_POD"] ?? "pod";
-}
-
-function required(host: Host, name: string): string {
-  const value = host.env[name];
-  if (value) return value;
+function setting<Name extends keyof PodSettings>(host: Host, name: Name): PodSettings[Name] {
+  const value = readPodSetting(host.env, name);
+  if (value !== undefined) return value;
   throw new CannotRun(
-    `${name} is not set`,
+    `${POD_VARIABLES[name].name} is not set`,
     "this command runs in pods that the controller makes; use `mergeway run` to serve files",
   );
 }

@@ -6,9 +6,10 @@ export const explainCommand: Command = defineCommand({
   summary: "tell which listener, rule and backend a request would hit, and why no other",
   about: [
     "Nothing is sent: the answer comes from the manifests, or without any from the cluster that kubectl talks to, by the same code that the data plane routes with. The path goes port, SNI, client certificate,",
-    "listener, authority (421 and 404), rule, backend; every candidate that lost is listed with the rule that eliminated it.",
+    "listener, authority (421 and 404), rule, policies, backend; every candidate that lost is listed with the rule that eliminated it.",
+    "Policies are printed with the object and section that each setting comes from, and the defaults that gave way to others. Address lists are judged for `--client`; rate limits are printed, not counted.",
     "`--json` prints `outcome` (forward, respond, refuse), `status`, `location`, `listener` {kind, namespace, name, section, hostname},",
-    "`route` {kind, namespace, name, rule, match}, `backends`, `steps` and `eliminated`.",
+    "`route` {kind, namespace, name, rule, match}, `backends`, `policy` {settings, overridden}, `steps` and `eliminated`.",
   ].join("\n"),
   arguments: [
     {
@@ -38,6 +39,11 @@ export const explainCommand: Command = defineCommand({
       bare: "valid",
       help: "the client presents this certificate (PEM); without FILE, one that the port accepts",
     },
+    client: {
+      type: "text",
+      value: "ADDRESS",
+      help: "the client's address, as the Gateway finds it behind proxies; for address lists of policies",
+    },
     gateway: {
       type: "text",
       value: "NAMESPACE/NAME",
@@ -54,6 +60,10 @@ export const explainCommand: Command = defineCommand({
     {
       line: "mergeway explain https://tea.example.com:8443/ --sni coffee.example.com -f examples/two-teams",
       says: "a connection that was opened for somebody else: 421",
+    },
+    {
+      line: "mergeway explain http://coffee.example.com:8080/stock --client 192.0.2.1 -f examples/policies",
+      says: "what policies do to a client: 403",
     },
     {
       line: "mergeway explain http://tea.example.com:8080/ -X POST -H 'x-user: me' --json -f examples/two-teams",

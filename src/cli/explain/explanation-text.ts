@@ -4,12 +4,14 @@ import type { FullExplanation } from "../../view/explain/full-explanation.ts";
 import type { EliminatedCandidate } from "../../view/explain/refused-candidates.ts";
 import { linesOf, type Terminal } from "../foundation/terminal.ts";
 import { columns } from "../foundation/text-table.ts";
+import { policyRows } from "./policy-rows.ts";
 
 const MAX_ELIMINATED = 30;
 
 export function explanationText(url: string, explanation: FullExplanation, terminal: Terminal): string {
   const { style } = terminal;
   const { steps, eliminated, backends } = explanation;
+  const policies = policyRows(explanation.policy);
   const shown = byRelevance(eliminated).slice(0, MAX_ELIMINATED);
   const left = eliminated.length - shown.length;
   const rest = left === 0 ? [] : [`  … and ${left} more; --json lists them all`];
@@ -20,6 +22,7 @@ export function explanationText(url: string, explanation: FullExplanation, termi
     "",
     style("bold", "How"),
     ...indented(steps.map(({ at, text }) => [at, text])),
+    ...(policies.length === 0 ? [] : ["", style("bold", "Policy"), ...indented(policies)]),
     ...(backends.length === 0 ? [] : ["", style("bold", "Backends"), ...indented(backends.map(backendRow))]),
     ...(eliminated.length === 0
       ? []

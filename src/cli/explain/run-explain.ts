@@ -17,11 +17,13 @@ export interface ExplainOptions {
   readonly gateway: string | undefined;
   /** A PEM file, or `valid` for a certificate that the port accepts. */
   readonly certificate: string | undefined;
+  /** The address of the client. */
+  readonly client: string | undefined;
   readonly json: boolean;
 }
 
 export async function runExplain(options: ExplainOptions, host: Host): Promise<ExitCode> {
-  const { url, method, header, sni, gateway, certificate } = options;
+  const { url, method, header, sni, gateway, certificate, client } = options;
   const question = readQuestion({
     url,
     method,
@@ -29,6 +31,7 @@ export async function runExplain(options: ExplainOptions, host: Host): Promise<E
     ...(sni === undefined ? {} : { sni }),
     ...(gateway === undefined ? {} : { gateway }),
     ...(certificate === undefined ? {} : { certificate: readCertificate(certificate) }),
+    ...(client === undefined ? {} : { client }),
   });
   if ("problem" in question) throw new CannotRun(`explain: ${question.problem}`, question.remedy);
   const workspace = await openWorkspace(options.target, host.signal);

@@ -1,6 +1,7 @@
 /**
- * The flow of the standalone mode: source → engine → data plane, and the data plane's reports back
- * into the engine. Everything that shows or writes the state follows `onStep`.
+ * The state of the standalone mode: the flow of `src/flow`, the routing table that the data plane
+ * has, and what is known of whether it is served. Everything that shows or writes the state follows
+ * `onStep`.
  */
 
 import type { Key } from "../../api/key.ts";
@@ -10,10 +11,11 @@ import { Engine, type EngineDelta } from "../../engine/engine.ts";
 import type { InfrastructureFact } from "../../engine/foundation/inputs.ts";
 import { gatewayOfItem } from "../../engine/foundation/item-ids.ts";
 import type { EngineSettings } from "../../engine/foundation/settings.ts";
-import type { ObjectVerdict } from "../../engine/verdicts/verdicts.ts";
+import { AssignedPorts } from "../../flow/assigned-ports.ts";
+import { Flow, type FlowStep } from "../../flow/flow.ts";
 import { RoutingTable } from "../../matching/routing-table.ts";
 import type { ItemReport } from "../../plan/item-report.ts";
-import type { PlanDelta, PlanItem } from "../../plan/plan.ts";
+import type { PlanDelta } from "../../plan/plan.ts";
 import type { ResourceChange } from "../../sources/source.ts";
 import { buildState } from "../../view/build-state.ts";
 import type { StateChange } from "../../view/change.ts";
@@ -23,8 +25,7 @@ import { standaloneSettings } from "../workspace/engine-settings.ts";
 import { LagWatch } from "./lag-watch.ts";
 
 /** One step of the flow, after the data plane was given its part. */
-export interface Step {
-  readonly cause: "resources" | "reports";
+export interface Step extends Pick<FlowStep, "cause"> {
   readonly verdicts: EngineDelta["verdicts"];
   readonly changes: readonly StateChange[];
 }
@@ -32,17 +33,17 @@ export interface Step {
 export class LiveGateway {
   readonly engine: Engine;
   readonly table: RoutingTable = new RoutingTable();
-  readonly resources: Map<Key, Resource> = new Map();
-  readonly #dataPlane: DataPlane;
+  readonly #flow: Flow;
   readonly #lag: LagWatch;
-  readonly #earlier: (key: Key) => unknown;
   readonly #infrastructureOf: (gateway: Key) => InfrastructureFact;
   readonly #tracker: ChangeTracker = new ChangeTracker();
   readonly #handlers: Set<(step: Step) => void> = new Set();
-  /** Ports and listeners whose fate the data plane has not told yet. */
-  readonly #untold: Set<string> = new Set();
+  /** Ports and listeners that the data plane has not reported on yet. */
+  readonly #unreported: Set<string> = new Set();
   readonly #loaded: PromiseWithResolvers<void> = Promise.withResolvers();
   readonly #settled: PromiseWithResolvers<void> = Promise.withResolvers();
+  /** Of the step under way. */
+  #changes: readonly StateChange[] = [];
   #isLoaded = false;
   #isSettled = false;
   #state: MergedState | undefined;
@@ -57,8 +58,6 @@ export class LiveGateway {
     earlier: (key: Key) => unknown = () => undefined,
     refusedEndpoint?: EngineSettings["refusedEndpoint"],
   ) {
-    this.#earlier = earlier;
-    this.#dataPlane = dataPlane;
     this.#infrastructureOf = infrastructureOf;
     this.engine = new Engine(
       standaloneSettings({
@@ -68,7 +67,23 @@ export class LiveGateway {
       }),
     );
     this.#lag = new LagWatch({ dataPlane, onLag: (...lag) => this.#learnLag(...lag) });
-    dataPlane.onReport((reports) => this.#learn(reports));
+    this.#flow = new Flow({
+      engine: this.engine,
+      dataPlane: {
+        apply: (plan) => this.#apply(dataPlane, plan),
+        onReport: (handler) => dataPlane.onReport((reports) => handler(this.#ofPlan(reports))),
+      },
+      assignedPorts: new AssignedPorts(earlier),
+      onResult: (delta) => this.#follow(delta),
+      onStep: ({ verdicts }, { cause }) => {
+        for (const handler of this.#handlers) handler({ cause, verdicts, changes: this.#changes });
+      },
+      onIdle: () => this.#settle(),
+    });
+  }
+
+  get resources(): ReadonlyMap<Key, Resource> {
+    return this.#flow.resources;
   }
 
   /** Resolves when the source has brought everything that was there at the start. */
@@ -95,22 +110,19 @@ export class LiveGateway {
   }
 
   /** What the source brings. */
-  take(brought: readonly ResourceChange[]): void {
-    const changes = brought.map((change) => this.#withPorts(change));
-    for (const { key, resource } of changes) {
-      if (resource === undefined) this.resources.delete(key);
-      else this.resources.set(key, resource);
-    }
+  take(changes: readonly ResourceChange[]): void {
     this.#isLoaded = true;
     this.#loaded.resolve();
-    this.#step("resources", [this.#infrastructure(changes), this.engine.apply(changes)]);
+    const gateways = changes.filter(({ key }) => key.startsWith("Gateway/"));
+    const infrastructure = new Map(
+      gateways.map(({ key, resource }) => [key, resource && this.#infrastructureOf(key)] as const),
+    );
+    this.#flow.take(changes, { infrastructure });
   }
 
   /** What is known of how a Gateway is reached has changed. */
   takeInfrastructure(gateway: Key): void {
-    if (!this.resources.has(gateway)) return;
-    const fact = this.#infrastructureOf(gateway);
-    this.#step("reports", [this.engine.learn({ infrastructure: new Map([[gateway, fact]]) })]);
+    if (this.resources.has(gateway)) this.#flow.learnAddresses(gateway, this.#infrastructureOf(gateway));
   }
 
   /** Computed when somebody looks, kept until something changes. */
@@ -119,38 +131,11 @@ export class LiveGateway {
     return this.#state;
   }
 
-  /** The status is the memory of assigned ports; files have none, so it is kept here. */
-  #withPorts({ key, resource }: ResourceChange): ResourceChange {
-    if (resource?.kind !== "XListenerSet" || resource.status?.listeners !== undefined)
-      return { key, resource };
-    const status = (portsOf(this.engine.verdict(key)) ?? this.#earlier(key)) as typeof resource.status;
-    return { key, resource: status === undefined ? resource : { ...resource, status } };
-  }
-
-  /** Once shown, a port stays, whoever else comes later. */
-  #rememberPorts(verdicts: EngineDelta["verdicts"]): EngineDelta[] {
-    const deltas: EngineDelta[] = [];
-    for (const [key, verdict] of verdicts) {
-      const resource = this.resources.get(key);
-      const status = resource?.kind === "XListenerSet" ? portsOf(verdict) : undefined;
-      if (resource === undefined || status === undefined) continue;
-      const remembered = { ...resource, status } as unknown as Resource;
-      this.resources.set(key, remembered);
-      deltas.push(this.engine.apply([{ key, resource: remembered }]));
-    }
-    return deltas;
-  }
-
-  #learn(reports: readonly ItemReport[]): void {
-    // A report may still be under way when its item has gone.
+  /** A report may still be under way when its item has gone. */
+  #ofPlan(reports: readonly ItemReport[]): readonly ItemReport[] {
     const known = reports.filter(({ id }) => this.#isPlanned(id));
-    for (const { id } of known) this.#untold.delete(id);
-    this.#step("reports", [this.engine.learn({ reports: known })]);
-  }
-
-  #learnLag(gateway: string, isLagging: boolean): void {
-    const fact = isLagging ? { replicas: 1, lagging: ["the data plane of this process"] } : undefined;
-    this.#step("reports", [this.engine.learn({ replicas: new Map([[`Gateway/${gateway}`, fact]]) })]);
+    for (const { id } of known) this.#unreported.delete(id);
+    return known;
   }
 
   #isPlanned(id: string): boolean {
@@ -159,83 +144,34 @@ export class LiveGateway {
     );
   }
 
-  #infrastructure(changes: readonly ResourceChange[]): EngineDelta {
-    const facts = changes
-      .filter(({ key }) => key.startsWith("Gateway/"))
-      .map(({ key, resource }) => [key, resource && this.#infrastructureOf(key)] as const);
-    return this.engine.learn({ infrastructure: new Map(facts) });
+  #learnLag(gateway: string, isLagging: boolean): void {
+    const fact = isLagging ? { replicas: 1, lagging: ["the data plane of this process"] } : undefined;
+    this.#flow.learnReplicas(`Gateway/${gateway}`, fact);
   }
 
-  #step(cause: Step["cause"], deltas: readonly EngineDelta[]): void {
-    const delta = joined(deltas);
+  #follow(delta: EngineDelta): void {
     this.#state = undefined;
-    this.#follow(delta.plan);
-    const changes = this.#tracker.changes(delta, this.table, this.resources);
-    if (delta.plan.upserts.length > 0 || delta.plan.removes.length > 0) {
-      this.table.apply(delta.plan);
-      this.#dataPlane.apply(delta.plan);
-      this.#lag.applied(gatewaysOf(delta.plan));
+    for (const id of delta.plan.removes) this.#unreported.delete(id);
+    for (const { type, id } of delta.plan.upserts) {
+      if ((type === "port" || type === "listener") && this.table.get(type, id) === undefined)
+        this.#unreported.add(id);
     }
-    for (const handler of this.#handlers) handler({ cause, verdicts: delta.verdicts, changes });
-    const followUps = [
-      this.engine.learn({ forgotten: delta.plan.removes }),
-      ...this.#rememberPorts(delta.verdicts),
-    ];
-    const further = followUps.filter(isSomething);
-    if (further.length > 0) this.#step(cause, further);
-    if (!this.#isLoaded || this.#untold.size > 0) return;
+    this.#changes = this.#tracker.changes(delta, this.table, this.resources);
+  }
+
+  #apply(dataPlane: DataPlane, plan: PlanDelta): void {
+    this.table.apply(plan);
+    dataPlane.apply(plan);
+    this.#lag.applied(gatewaysOf(plan));
+  }
+
+  #settle(): void {
+    if (!this.#isLoaded || this.#unreported.size > 0) return;
     this.#isSettled = true;
     this.#settled.resolve();
-  }
-
-  #follow({ upserts, removes }: PlanDelta): void {
-    for (const id of removes) this.#untold.delete(id);
-    for (const { type, id } of upserts) {
-      if ((type === "port" || type === "listener") && this.table.get(type, id) === undefined)
-        this.#untold.add(id);
-    }
   }
 }
 
 function gatewaysOf({ upserts, removes }: PlanDelta): ReadonlySet<string> {
   return new Set([...upserts.map(({ gateway }) => gateway), ...removes.map(gatewayOfItem)]);
-}
-
-function isSomething({ plan, verdicts }: EngineDelta): boolean {
-  return plan.upserts.length > 0 || plan.removes.length > 0 || verdicts.size > 0;
-}
-
-/** Later deltas overrule earlier ones. */
-function joined(deltas: readonly EngineDelta[]): EngineDelta {
-  const upserts = new Map<string, PlanItem>();
-  const removes = new Set<string>();
-  for (const { plan } of deltas) {
-    for (const id of plan.removes) {
-      upserts.delete(id);
-      removes.add(id);
-    }
-    for (const item of plan.upserts) {
-      removes.delete(item.id);
-      upserts.set(item.id, item);
-    }
-  }
-  return {
-    plan: { upserts: [...upserts.values()], removes: [...removes] },
-    verdicts: new Map(deltas.flatMap(({ verdicts }) => [...verdicts])),
-  };
-}
-
-function portsOf(verdict: ObjectVerdict | undefined): { readonly listeners: readonly unknown[] } | undefined {
-  if (verdict?.type !== "set") return undefined;
-  const shown = verdict.listeners.filter(({ port }) => port > 0);
-  if (shown.length === 0) return undefined;
-  return {
-    listeners: shown.map(({ name, port }) => ({
-      name,
-      port,
-      supportedKinds: [],
-      attachedRoutes: 0,
-      conditions: [],
-    })),
-  };
 }

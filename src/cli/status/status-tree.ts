@@ -6,12 +6,13 @@ import type {
   ListenerView,
   MergedState,
   OwnerView,
+  PolicyView,
   RouteView,
 } from "../../view/merged-state.ts";
 import { describe, describeListener, nameOf } from "../../view/merged-state.ts";
 import { linesOf, type Terminal } from "../foundation/terminal.ts";
 import { type NoteOf, noteText } from "./pending-programming.ts";
-import { stateWord } from "./state-word.ts";
+import { policyWord, stateWord } from "./state-word.ts";
 
 interface Node {
   readonly text: string;
@@ -37,6 +38,16 @@ export function statusTree(state: MergedState, terminal: Terminal, noteOf: NoteO
                 leaf(`${terminal.style("yellow", reason)} at ${describe(parent)}: ${message}`),
               ),
       })),
+      terminal,
+    ),
+    ...group(
+      "Targets of policies that are not served",
+      state.strayPolicies.map((policy) => {
+        const { target, reason, message } = policy;
+        const section = target.section === "" ? "" : `, ${target.section}`;
+        const text = `${terminal.style("yellow", reason)} at ${describe(target)}${section}: ${message}`;
+        return { text: describe(policy), children: [leaf(text)] };
+      }),
       terminal,
     ),
     ...group(
@@ -80,6 +91,10 @@ function gatewayNode(gateway: GatewayView, terminal: Terminal, noteOf: NoteOf): 
     text: `${style("bold", describe(gateway))}  ${style("dim", details.join(", "))}`,
     children: [
       ...(note === undefined ? [] : [leaf(style(note.isProgrammed ? "yellow" : "red", noteText(note)))]),
+      // They reach every owner, so they stand above all.
+      ...gateway.owners
+        .filter(({ role }) => role === "root")
+        .flatMap(({ policies }) => policies.map((policy) => policyNode(policy, terminal))),
       ...gateway.owners.map((owner) => ownerNode(owner, terminal)),
     ],
   };
@@ -101,10 +116,30 @@ function ownerNode(owner: OwnerView, terminal: Terminal): Node {
       ],
     };
   }
-  const children = owner.listeners.map((listener) => listenerNode(listener, terminal));
+  const policies = owner.role === "root" ? [] : owner.policies;
+  const listeners = owner.listeners.map((listener) => listenerNode(listener, terminal));
   return {
     text,
-    children: children.length === 0 ? [leaf(style("dim", "no listeners of its own"))] : children,
+    children: [
+      ...policies.map((policy) => policyNode(policy, terminal)),
+      ...(listeners.length === 0 ? [leaf(style("dim", "no listeners of its own"))] : listeners),
+    ],
+  };
+}
+
+function policyNode(policy: PolicyView, terminal: Terminal): Node {
+  const { section, overrides, defaults, conditions } = policy;
+  const fields = [
+    ...(overrides.length === 0 ? [] : [`overrides ${overrides.join(", ")}`]),
+    ...(defaults.length === 0 ? [] : [`defaults ${defaults.join(", ")}`]),
+    ...conditions.flatMap(({ type, message }) => (type === "Enforced" ? [message] : [])),
+  ];
+  const rule = section === undefined ? "" : ` for ${section}`;
+  // What a TenantPolicy refuses stands in the line already.
+  const wrong = conditions.find(({ type, status }) => status !== "True" && type !== "Enforced");
+  return {
+    text: `${describe(policy)}${rule}  ${terminal.style("dim", fields.join("; "))}  ${policyWord(policy, terminal)}`,
+    children: wrong === undefined ? [] : [leaf(wrong.message)],
   };
 }
 
@@ -127,6 +162,7 @@ function listenerNode(listener: ListenerView, terminal: Terminal): Node {
         ? []
         : [leaf(style("yellow", `${unresolved.reason}: ${unresolved.message}`))]),
       ...certificates.map((certificate) => leaf(certificateText(certificate, terminal))),
+      ...listener.policies.map((policy) => policyNode(policy, terminal)),
       ...(routes.length === 0 && state === "serving" ? [leaf(style("dim", "no routes"))] : []),
       ...routes.map((route) => routeNode(route, terminal)),
     ],
@@ -141,12 +177,14 @@ export function certificateText(
   return `certificate ${secret}  ${style("dim", `${names.join(", ")}, until ${notAfter?.slice(0, 10)}`)}`;
 }
 
-function routeNode(route: RouteView, { style }: Terminal): Node {
+function routeNode(route: RouteView, terminal: Terminal): Node {
+  const { style } = terminal;
   const hostnames = route.hostnames.filter((hostname) => hostname !== "");
   return {
     text: `${describe(route)}${hostnames.length === 0 ? "" : `  ${hostnames.join(", ")}`}`,
     children: [
       ...route.problems.map(({ reason, message }) => leaf(style("yellow", `${reason}: ${message}`))),
+      ...route.policies.map((policy) => policyNode(policy, terminal)),
       ...route.backends.map((backend) => leaf(backendText(backend))),
     ],
   };

@@ -3,7 +3,6 @@
  * Secrets are those of the parameters' own namespace: a Gateway's own parameters reach nothing but
  * its own namespace, those of the class what the platform team has put beside them.
  */
-import { createHash } from "node:crypto";
 import type { Secret } from "../../api/core.ts";
 import { effectiveParameters, effectiveTunnel } from "../../api/effective-parameters.ts";
 import type { Gateway, GatewayClass } from "../../api/gateway.ts";
@@ -15,34 +14,35 @@ import type {
 import { type Key, keyFor } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
 import { Credential } from "../../dataplanes/tunnel/cloudflare/credential.ts";
+import { digest } from "../../digest/digest.ts";
 
-export type TunnelWish = ApiWish | TokenWish | BrokenWish;
+export type DesiredTunnel = ApiTunnel | TokenTunnel | BrokenTunnel;
 
 interface Comparable {
-  /** Two wishes with the same one ask for the same. */
+  /** Equal for two desired tunnels that are the same. */
   readonly signature: string;
 }
 
-/** A tunnel that the API makes or knows. */
-export interface ApiWish extends Comparable {
+/** A tunnel that is created or found through Cloudflare's API. */
+export interface ApiTunnel extends Comparable {
   readonly type: "api";
   readonly account: string;
   readonly credential: Credential;
   readonly target: { readonly name: string } | { readonly id: string };
-  /** With the Gateway. */
+  /** Whether the tunnel is deleted with the Gateway. */
   readonly deletes: boolean;
   readonly claim: string;
 }
 
-/** A tunnel of which there is nothing but the token. */
-interface TokenWish extends Comparable {
+/** A tunnel that somebody else has made, known by its token alone. */
+interface TokenTunnel extends Comparable {
   readonly type: "token";
   readonly credential: Credential;
-  /** What no two Gateways can have: requests would reach either at random. */
+  /** No two Gateways can have the same: requests would reach either at random. */
   readonly claim: string;
 }
 
-export interface BrokenWish extends Comparable {
+export interface BrokenTunnel extends Comparable {
   readonly type: "broken";
   readonly message: string;
 }
@@ -50,14 +50,14 @@ export interface BrokenWish extends Comparable {
 export type Find = (key: Key) => Resource | undefined;
 
 /** Undefined where the Gateway is not to be served through a tunnel. */
-export function tunnelWish(gateway: Gateway, find: Find): TunnelWish | undefined {
+export function desiredTunnel(gateway: Gateway, find: Find): DesiredTunnel | undefined {
   const findParameters = (key: Key): GatewayParameters | undefined => find(key) as GatewayParameters;
   const { dataPlane } = effectiveParameters(gateway, classOf(gateway, find), findParameters);
   return dataPlane === "tunnel" ? tunnelOf(gateway, find) : undefined;
 }
 
-/** The tunnel of the parameters, even where they choose another data plane by now. */
-export function tunnelOf(gateway: Gateway, find: Find): TunnelWish {
+/** The tunnel of the parameters, even if they choose another data plane now. */
+export function tunnelOf(gateway: Gateway, find: Find): DesiredTunnel {
   const findParameters = (key: Key): GatewayParameters | undefined => find(key) as GatewayParameters;
   const found = effectiveTunnel(gateway, classOf(gateway, find), findParameters);
   if (found === undefined)
@@ -73,12 +73,12 @@ export function classOf(gateway: Gateway, find: Find): GatewayClass | undefined 
   return find(keyFor("GatewayClass", "", gateway.spec.gatewayClassName)) as GatewayClass | undefined;
 }
 
-/** The same for the same text, and no way back. */
-export function digestOf(credential: Credential): string {
-  return createHash("sha256").update(credential.reveal()).digest("hex").slice(0, 16);
+/** A hash, to compare credentials without keeping them. */
+export function credentialDigest(credential: Credential): string {
+  return digest(credential.reveal(), "hex", 16);
 }
 
-export function broken(message: string): BrokenWish {
+export function broken(message: string): BrokenTunnel {
   return { type: "broken", message, signature: `broken ${message}` };
 }
 
@@ -87,7 +87,7 @@ function byApi(
   { accountId, name, tunnelId, deletionPolicy }: TunnelParameters,
   reference: SecretKeyReference,
   { namespace, find }: { readonly namespace: string; readonly find: Find },
-): TunnelWish {
+): DesiredTunnel {
   if (accountId === undefined) return broken("spec.tunnel.accountId is not set");
   const credential = readKey(reference, "api-token", namespace, find);
   if (credential === undefined) return broken(missing("credentialsSecretRef", reference, "api-token"));
@@ -95,15 +95,15 @@ function byApi(
   const target = tunnelId === undefined ? { name: name ?? own } : { id: tunnelId };
   const deletes = tunnelId === undefined && deletionPolicy !== "Retain";
   const claim = JSON.stringify([namespace, reference.name, accountId, target]);
-  const signature = JSON.stringify([accountId, digestOf(credential), target, deletes]);
+  const signature = JSON.stringify([accountId, credentialDigest(credential), target, deletes]);
   return { type: "api", account: accountId, credential, target, deletes, claim, signature };
 }
 
-function byToken(reference: SecretKeyReference, namespace: string, find: Find): TunnelWish {
+function byToken(reference: SecretKeyReference, namespace: string, find: Find): DesiredTunnel {
   const credential = readKey(reference, "tunnel-token", namespace, find);
   if (credential === undefined) return broken(missing("tunnelTokenSecretRef", reference, "tunnel-token"));
   const claim = JSON.stringify([namespace, reference.name, reference.key]);
-  return { type: "token", credential, claim, signature: `token ${digestOf(credential)}` };
+  return { type: "token", credential, claim, signature: `token ${credentialDigest(credential)}` };
 }
 
 function readKey(

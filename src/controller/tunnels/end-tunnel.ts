@@ -25,8 +25,8 @@ const LOOK_MS = 1_000;
 const LOOKS = 90;
 
 /**
- * Pods first, because a tunnel in use cannot be deleted; then the tunnel; then the Gateway may go.
- * What was in the way, if anything was.
+ * Deletes the pods first, because a tunnel in use cannot be deleted, then the tunnel, and then
+ * removes the Gateway's finalizer. Returns what prevented it, if anything did.
  */
 export async function endTunnel({
   gateway,

@@ -1,8 +1,8 @@
 /**
- * The tunnels of Gateways that are served through one. Every replica knows which Gateways these
- * are; the leader alone makes, configures and deletes, one writer at a time for each account and
- * token. What becomes of a tunnel is a fact about its Gateway's infrastructure, and reaches
- * statuses as such.
+ * The tunnels of Gateways that are served through one. Every replica knows these Gateways. Only the
+ * leader creates, configures and deletes tunnels, with one writer at a time for each account and
+ * token. The state of a tunnel is a fact about its Gateway's infrastructure, from which the status
+ * follows.
  */
 import type { Gateway } from "../../api/gateway.ts";
 import { type Key, partsOf } from "../../api/key.ts";
@@ -27,7 +27,13 @@ import type { TunnelCredentials } from "../../infra/objects/manifest.ts";
 import { TUNNEL_PORT } from "../../infra/pods/tunnel-pod.ts";
 import type { TunnelledGateways } from "../../infra/reconciler.ts";
 import type { PlanDelta } from "../../plan/plan.ts";
-import { type ApiWish, broken, digestOf, type TunnelWish, tunnelWish } from "./desired-tunnel.ts";
+import {
+  type ApiTunnel,
+  broken,
+  credentialDigest,
+  type DesiredTunnel,
+  desiredTunnel,
+} from "./desired-tunnel.ts";
 import type { TunnelCluster } from "./tunnel-cluster.ts";
 import { TunnelEndings } from "./tunnel-endings.ts";
 import { addressInStatus, tunnelStatus } from "./tunnel-status.ts";
@@ -35,17 +41,16 @@ import { addressInStatus, tunnelStatus } from "./tunnel-status.ts";
 export interface GatewayTunnelsOptions {
   readonly controllerName: string;
   /**
-   * False where no Gateway can choose a tunnel: then it is only said why those that had one cannot
-   * go.
+   * False: no Gateway can choose a tunnel. Then deleted Gateways that had one are only reported.
    */
   readonly isEnabled: boolean;
   readonly find: (key: Key) => Resource | undefined;
   readonly cluster: TunnelCluster;
   /** A Gateway's fact or credentials may have changed. */
   readonly onChange: (gateway: Key) => void;
-  /** For whoever waits for a Gateway to be gone. */
+  /** Reports why a Gateway cannot be deleted yet. */
   readonly onStuck: (gateway: Gateway, reason: string, note: string) => void;
-  /** For whoever wonders why a hostname of the tunnel leads elsewhere. */
+  /** Reports rules of the tunnel's configuration that Mergeway has not written. */
   readonly onForeign: (gateway: Gateway, news: { readonly reason: string; readonly note: string }) => void;
   /** Where the API is, if not at Cloudflare. */
   readonly apiUrl?: string;
@@ -54,9 +59,9 @@ export interface GatewayTunnelsOptions {
 }
 
 interface Entry {
-  readonly wish: TunnelWish;
-  /** The last wish that was not broken. */
-  readonly sound?: TunnelWish | undefined;
+  readonly desired: DesiredTunnel;
+  /** The last desired tunnel that was not broken. */
+  readonly sound?: DesiredTunnel | undefined;
   managed?: ManagedTunnel;
   state?: TunnelState | undefined;
   credentials?: TunnelCredentials | undefined;
@@ -81,7 +86,7 @@ export class GatewayTunnels implements TunnelledGateways {
     this.#endings = new TunnelEndings({
       ...options,
       ...(options.timing?.again === undefined ? {} : { again: options.timing.again }),
-      apiOf: (wish) => this.#apiOf(wish),
+      apiOf: (desired) => this.#apiOf(desired),
       isOf: (gateway, tunnel) => this.#isOf(gateway, tunnel),
       release: (gateway) => this.#release(gateway),
     });
@@ -125,9 +130,9 @@ export class GatewayTunnels implements TunnelledGateways {
     const entry = this.#entries.get(key);
     if (gateway === undefined || entry === undefined) return undefined;
     const ending = this.#endings.messageOf(key);
-    const { wish, state } = entry;
+    const { desired, state } = entry;
     const problem =
-      wish.type === "broken" ? { reason: "InvalidCredentials", message: wish.message } : state?.problem;
+      desired.type === "broken" ? { reason: "InvalidCredentials", message: desired.message } : state?.problem;
     const fact = tunnelStatus(gateway, { address: state?.address, problem }, isConnected);
     return ending === undefined ? fact : { ...fact, problem: { reason: "Pending", message: ending } };
   }
@@ -148,27 +153,27 @@ export class GatewayTunnels implements TunnelledGateways {
   }
 
   /**
-   * Whatever asks is answered by what is known now, not by what was known when the last change
-   * came.
+   * Recomputes the desired tunnels after a change. Every getter calls it first, so that its result
+   * is never stale.
    */
   #refresh(): void {
     if (!this.#stale) return;
     this.#stale = false;
     const changed = new Set<Key>();
-    const wishes = this.#wishes();
+    const desiredTunnels = this.#desiredTunnels();
     for (const [key, entry] of this.#entries) {
-      if (wishes.has(key)) continue;
+      if (desiredTunnels.has(key)) continue;
       this.#stop(entry);
       this.#entries.delete(key);
       changed.add(key);
     }
-    for (const [key, wish] of wishes) {
+    for (const [key, desired] of desiredTunnels) {
       const before = this.#entries.get(key);
-      if (before?.wish.signature === wish.signature) continue;
+      if (before?.desired.signature === desired.signature) continue;
       if (before !== undefined) this.#stop(before);
       // Until more is known the Gateway keeps its address and its pods their token.
-      const sound = wish.type === "broken" ? before?.sound : wish;
-      this.#entries.set(key, { wish, sound, state: before?.state, credentials: before?.credentials });
+      const sound = desired.type === "broken" ? before?.sound : desired;
+      this.#entries.set(key, { desired, sound, state: before?.state, credentials: before?.credentials });
       this.#start(key);
       changed.add(key);
     }
@@ -176,7 +181,7 @@ export class GatewayTunnels implements TunnelledGateways {
     for (const key of changed) this.#options.onChange(key);
   }
 
-  #wishes(): ReadonlyMap<Key, TunnelWish> {
+  #desiredTunnels(): ReadonlyMap<Key, DesiredTunnel> {
     const { find, isEnabled } = this.#options;
     if (!isEnabled) return new Map();
     const gateways = [...this.#served.values()].flatMap((key) => {
@@ -184,25 +189,25 @@ export class GatewayTunnels implements TunnelledGateways {
       return gateway === undefined ? [] : [{ key, gateway }];
     });
     const claims = new Set<string>();
-    const wishes = new Map<Key, TunnelWish>();
+    const desiredTunnels = new Map<Key, DesiredTunnel>();
     for (const { key, gateway } of gateways.sort(olderFirst)) {
-      const wish = tunnelWish(gateway, find);
-      if (wish === undefined) continue;
-      const taken = wish.type !== "broken" && claims.has(wish.claim);
-      wishes.set(key, taken ? broken(TAKEN) : wish);
-      if (wish.type !== "broken") claims.add(wish.claim);
+      const desired = desiredTunnel(gateway, find);
+      if (desired === undefined) continue;
+      const taken = desired.type !== "broken" && claims.has(desired.claim);
+      desiredTunnels.set(key, taken ? broken(TAKEN) : desired);
+      if (desired.type !== "broken") claims.add(desired.claim);
     }
-    return wishes;
+    return desiredTunnels;
   }
 
   #start(key: Key): void {
     const entry = this.#entries.get(key);
     const gateway = this.#options.find(key) as Gateway | undefined;
     if (this.#leading === undefined || entry === undefined || gateway === undefined) return;
-    if (entry.wish.type === "broken" || gateway.metadata.deletionTimestamp !== undefined) return;
+    if (entry.desired.type === "broken" || gateway.metadata.deletionTimestamp !== undefined) return;
     const { cluster, log, timing, onChange, onForeign } = this.#options;
-    const provider = this.#providerOf(entry.wish, (id) => this.#isOf(key, id));
-    const deletes = entry.wish.type === "api" && entry.wish.deletes;
+    const provider = this.#providerOf(entry.desired, (id) => this.#isOf(key, id));
+    const deletes = entry.desired.type === "api" && entry.desired.deletes;
     entry.managed = new ManagedTunnel({
       ...timing,
       name: `of ${partsOf(key).namespace}/${partsOf(key).name}`,
@@ -210,7 +215,7 @@ export class GatewayTunnels implements TunnelledGateways {
       origin: this.#originOf(key),
       provider: {
         ...provider,
-        // Before there is a tunnel that somebody would have to delete.
+        // Add the finalizer before there is a tunnel to delete.
         tunnel: async () => {
           if (this.#endings.hasFinalizer(key) !== deletes) await cluster.setFinalizer(gateway, deletes);
           return provider.tunnel();
@@ -221,7 +226,7 @@ export class GatewayTunnels implements TunnelledGateways {
           entry.credentials = await cluster.writeToken(gateway, token);
         };
         await write();
-        // Whether a connector is connected is told by the readiness of pods.
+        // The readiness of pods shows whether a connector is connected.
         onState({ connections: 0 });
         return { stop: async () => {}, renew: write };
       },
@@ -237,25 +242,25 @@ export class GatewayTunnels implements TunnelledGateways {
   }
 
   #providerOf(
-    wish: Exclude<TunnelWish, { type: "broken" }>,
+    desired: Exclude<DesiredTunnel, { type: "broken" }>,
     isOurs: (id: string) => boolean,
   ): TunnelProvider {
-    if (wish.type === "token") return tunnelByToken(wish.credential);
-    const api = this.#apiOf(wish);
-    return "id" in wish.target
-      ? tunnelById(api, wish.target.id)
-      : tunnelByName(api, wish.target.name, isOurs);
+    if (desired.type === "token") return tunnelByToken(desired.credential);
+    const api = this.#apiOf(desired);
+    return "id" in desired.target
+      ? tunnelById(api, desired.target.id)
+      : tunnelByName(api, desired.target.name, isOurs);
   }
 
-  /** Whether it is the tunnel that the Gateway has, or had before this controller led. */
+  /** Whether the tunnel is the Gateway's, also from before this controller led. */
   #isOf(key: Key, id: string): boolean {
     const gateway = this.#options.find(key) as Gateway | undefined;
     const known = this.#entries.get(key)?.state?.address ?? (gateway && addressInStatus(gateway));
     return known === tunnelAddress(id);
   }
 
-  #apiOf({ account, credential }: ApiWish): CloudflareApi {
-    const id = `${account} ${digestOf(credential)}`;
+  #apiOf({ account, credential }: ApiTunnel): CloudflareApi {
+    const id = `${account} ${credentialDigest(credential)}`;
     const known = this.#apis.get(id);
     if (known !== undefined) return known;
     const { apiUrl } = this.#options;
@@ -283,8 +288,8 @@ export class GatewayTunnels implements TunnelledGateways {
     return { address: "127.0.0.1", port: http2 ? TUNNEL_PORT + 1 : TUNNEL_PORT, http2 };
   }
 
-  /** For a Gateway whose tunnel is to go. */
-  async #release(key: Key): Promise<TunnelWish | undefined> {
+  /** Stops managing the tunnel of a Gateway that is being deleted. */
+  async #release(key: Key): Promise<DesiredTunnel | undefined> {
     const entry = this.#entries.get(key);
     if (entry !== undefined) this.#stop(entry);
     await Promise.all(this.#leaving);

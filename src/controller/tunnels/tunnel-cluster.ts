@@ -8,17 +8,17 @@ import type { Credential } from "../../dataplanes/tunnel/cloudflare/credential.t
 import { isMadeFor, nameTaken } from "../../infra/name-collisions.ts";
 import { metadata, type TunnelCredentials } from "../../infra/objects/manifest.ts";
 import { infrastructureName } from "../../infra/objects/names.ts";
+import type { InfrastructureCluster } from "../../infra/reconciler.ts";
 import { ApiError, hasStatus } from "../../kubernetes/api-error.ts";
 import { type ApiObject, objectPath } from "../../kubernetes/api-object.ts";
 import { type KubernetesClient, MERGE_PATCH } from "../../kubernetes/client.ts";
-import { ClusterInfrastructure } from "../cluster-infrastructure.ts";
-import { digestOf } from "./desired-tunnel.ts";
+import { credentialDigest } from "./desired-tunnel.ts";
 
 export const FINALIZER = "mergeway.dev/tunnel";
 
 export interface TunnelCluster {
   writeToken(gateway: Gateway, token: Credential): Promise<TunnelCredentials>;
-  /** There, or not there, whatever it was before. */
+  /** Adds or removes the finalizer. */
   setFinalizer(gateway: Gateway, wanted: boolean): Promise<void>;
   removePods(gateway: Gateway): Promise<void>;
 }
@@ -28,9 +28,11 @@ const SUFFIX = "-tunnel";
 
 export class KubernetesTunnels implements TunnelCluster {
   readonly #client: KubernetesClient;
+  readonly #infrastructure: InfrastructureCluster;
 
-  constructor(client: KubernetesClient) {
+  constructor(client: KubernetesClient, infrastructure: InfrastructureCluster) {
     this.#client = client;
+    this.#infrastructure = infrastructure;
   }
 
   writeToken(gateway: Gateway, token: Credential): Promise<TunnelCredentials> {
@@ -55,7 +57,7 @@ export class KubernetesTunnels implements TunnelCluster {
           data: { [KEY]: Buffer.from(token.reveal()).toString("base64") },
         },
       });
-      return { secret: own.name, key: KEY, digest: digestOf(token) };
+      return { secret: own.name, key: KEY, digest: credentialDigest(token) };
     });
   }
 
@@ -91,13 +93,12 @@ export class KubernetesTunnels implements TunnelCluster {
 
   removePods(gateway: Gateway): Promise<void> {
     return said("the pods of the tunnel cannot be removed", async () => {
-      const infrastructure = new ClusterInfrastructure(this.#client, []);
       const { namespace = "" } = gateway.metadata;
       const name = infrastructureName(gateway);
       const pods = { apiVersion: "apps/v1", kind: "Deployment", namespace, name };
-      const found = await infrastructure.look(pods);
+      const found = await this.#infrastructure.look(pods);
       if (found !== undefined && isMadeFor(gateway.metadata, found))
-        await infrastructure.remove(pods, found.uid);
+        await this.#infrastructure.remove(pods, found.uid);
     });
   }
 
@@ -115,7 +116,7 @@ function finalizersOf(object: ApiObject | undefined): readonly string[] {
   return object?.metadata.finalizers ?? [];
 }
 
-/** What the API server says, in the words of a tunnel's problems. */
+/** An error of the API server as a problem of the tunnel. */
 async function said<T>(what: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,8 +1,8 @@
 /**
- * Gateways that are being deleted and wait for their tunnels to be gone. What cannot be deleted is
- * tried again with waits that grow, at once when the credentials are others, and is said on the
- * Gateway and in an Event for as long as it lasts. Where there are no credentials at all the tunnel
- * is left behind: a namespace must not stay for ever.
+ * Gateways that are being deleted and wait until their tunnels are deleted. A deletion that fails
+ * is tried again with backoff, and at once when the credentials change. Meanwhile the Gateway's
+ * status and an Event say so. Without any credentials the tunnel is left behind, so that its
+ * namespace can be deleted.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Gateway } from "../../api/gateway.ts";
@@ -10,30 +10,30 @@ import { type Key, partsOf } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { CloudflareApi } from "../../dataplanes/tunnel/cloudflare/cloudflare-api.ts";
 import { backoffMs } from "../../dataplanes/tunnel/cloudflare/retry.ts";
-import { type ApiWish, classOf, type Find, type TunnelWish, tunnelOf } from "./desired-tunnel.ts";
+import { type ApiTunnel, classOf, type DesiredTunnel, type Find, tunnelOf } from "./desired-tunnel.ts";
 import { endTunnel } from "./end-tunnel.ts";
 import { FINALIZER, type TunnelCluster } from "./tunnel-cluster.ts";
 
 export interface TunnelEndingsOptions {
   readonly controllerName: string;
-  /** False where this controller may not touch tunnels: then it can only say so. */
+  /** False: this controller may not delete tunnels, and only reports that. */
   readonly isEnabled: boolean;
   readonly find: Find;
   readonly cluster: TunnelCluster;
   readonly onChange: (gateway: Key) => void;
-  /** For whoever waits for a Gateway to be gone. */
+  /** Reports why a Gateway cannot be deleted yet. */
   readonly onStuck: (gateway: Gateway, reason: string, note: string) => void;
-  readonly apiOf: (wish: ApiWish) => CloudflareApi;
+  readonly apiOf: (desired: ApiTunnel) => CloudflareApi;
   /** Whether a tunnel is that of the Gateway. */
   readonly isOf: (gateway: Key, tunnel: string) => boolean;
-  /** Stops whatever keeps the Gateway's tunnel, and says what it was made by. */
-  readonly release: (gateway: Key) => Promise<TunnelWish | undefined>;
+  /** Stops managing the Gateway's tunnel, and returns what it was made from. */
+  readonly release: (gateway: Key) => Promise<DesiredTunnel | undefined>;
   readonly again?: { readonly firstDelayMs: number; readonly maxDelayMs: number };
 }
 
 interface Ending {
   readonly uid: string | undefined;
-  /** Of the wish that was tried last. */
+  /** Of the desired tunnel that was tried last. */
   signature: string;
   wake: AbortController;
   message: string;
@@ -99,8 +99,7 @@ export class TunnelEndings {
     for (let attempt = 1; !leading.aborted && this.#endings.get(key) === ending; attempt++) {
       ending.wake = new AbortController();
       const problem = await this.#try(key, gateway, ending, known);
-      // The Gateway is about to go, or somebody else's finalizer keeps it: without pods in either
-      // case.
+      // The Gateway is about to be deleted, or another finalizer keeps it. It has no pods then.
       if (problem === undefined) return;
       ending.message = `the tunnel is not deleted yet: ${problem}. ${GIVE_UP}`;
       onStuck(gateway, "TunnelNotDeleted", ending.message);
@@ -120,16 +119,16 @@ export class TunnelEndings {
     key: Key,
     gateway: Gateway,
     ending: Ending,
-    known: TunnelWish | undefined,
+    known: DesiredTunnel | undefined,
   ): Promise<string | undefined> {
     const { cluster, onStuck, find, apiOf, isOf } = this.#options;
     const now = tunnelOf(gateway, find);
     ending.signature = now.signature;
-    const wish = now.type === "broken" ? known : now;
-    const isLost = wish === undefined || wish.type === "broken";
+    const desired = now.type === "broken" ? known : now;
+    const isLost = desired === undefined || desired.type === "broken";
     const tunnel =
-      wish?.type === "api" && wish.deletes && "name" in wish.target
-        ? { api: apiOf(wish), name: wish.target.name, isOurs: (id: string): boolean => isOf(key, id) }
+      desired?.type === "api" && desired.deletes && "name" in desired.target
+        ? { api: apiOf(desired), name: desired.target.name, isOurs: (id: string): boolean => isOf(key, id) }
         : undefined;
     return endTunnel({
       gateway,

@@ -5,8 +5,9 @@ import type { ItemReport } from "../../plan/item-report.ts";
 import type { ItemId, PlanDelta } from "../../plan/plan.ts";
 import type { CloseOptions, DataPlane } from "../dataplane.ts";
 import { embeddedFeatures } from "./features.ts";
+import { createBucketMemory } from "./guards/rate-buckets.ts";
 import { defaultLimits, type EmbeddedOptions } from "./limits/options.ts";
-import type { PortFate } from "./ports/ports.ts";
+import type { PortOutcome } from "./ports/ports.ts";
 import { Reporter } from "./reporter.ts";
 import { keepRequestsShortLived } from "./short-lived-objects.ts";
 import { ServingThread } from "./threads/serving-thread.ts";
@@ -28,7 +29,9 @@ export class EmbeddedDataPlane implements DataPlane {
   #closed: Promise<void> | undefined;
 
   constructor(options: EmbeddedOptions) {
-    this.#threads = startThreads(options, this.#table, (port, fate) => this.#reporter.portFate(port, fate));
+    this.#threads = startThreads(options, this.#table, (port, outcome) =>
+      this.#reporter.portOutcome(port, outcome),
+    );
     options.signal?.addEventListener("abort", () => void this.close({ graceMs: 0 }), { once: true });
   }
 
@@ -57,7 +60,7 @@ export class EmbeddedDataPlane implements DataPlane {
   }
 }
 
-/** Whatever serves: one thread in the process, or many beside it. */
+/** What serves: this thread, or worker threads. */
 interface Threads {
   /** A promise when it takes time until the delta is served. */
   apply(delta: PlanDelta): Promise<void> | void;
@@ -67,12 +70,13 @@ interface Threads {
 function startThreads(
   options: EmbeddedOptions,
   table: RoutingTable,
-  onPortFate: (port: ItemId, fate: PortFate) => void,
+  onPortOutcome: (port: ItemId, outcome: PortOutcome) => void,
 ): Threads {
   const { trustedHops = 0, workers = 0, onRequestEnd, onConnectionRefused } = options;
   const { address, portMap = (port) => port } = options.bind;
   const limits = { ...defaultLimits, ...options.limits };
   const ticketSecret = randomBytes(48);
+  const buckets = createBucketMemory();
   keepRequestsShortLived();
   const size = workers === "auto" ? availableParallelism() : workers;
   if (size === 0) {
@@ -81,8 +85,9 @@ function startThreads(
       limits,
       trustedHops,
       ticketSecret,
+      buckets,
       bindingOf,
-      onPortFate,
+      onPortOutcome,
       onRequestEnd,
       onConnectionRefused,
       threads: 1,
@@ -95,13 +100,14 @@ function startThreads(
       limits,
       trustedHops,
       ticketSecret,
+      buckets,
       threads: size,
       wantsRecords: onRequestEnd !== undefined,
       wantsRefusals: onConnectionRefused !== undefined,
     },
     table,
     numberOf: ({ port }) => portMap(port),
-    onPortFate,
+    onPortOutcome,
     onRequestEnd,
     onConnectionRefused,
   });

@@ -1,18 +1,18 @@
 /**
- * What becomes of ports, listeners and certificates. Every upsert is answered by a report, and so
- * is every later change.
+ * The programming status of ports, listeners and certificates. Every upsert is answered by a
+ * report, and so is every later change.
  *
  * - A port is programmed when it is open, rejected while it cannot be opened.
  * - A certificate is programmed when its chain and key can be read and belong together.
- * - A listener shares its port's fate; one that terminates TLS also needs at least one programmed
- *   certificate.
+ * - A listener has the status of its port. One that terminates TLS also needs at least one
+ *   programmed certificate.
  */
 
 import type { RoutingTable } from "../../matching/routing-table.ts";
 import type { ItemReport } from "../../plan/item-report.ts";
 import type { ItemId, ListenerItem, PlanDelta } from "../../plan/plan.ts";
 import { ReportQueue, reportFor } from "../report-queue.ts";
-import { type PortFate, samePlace } from "./ports/ports.ts";
+import { type PortOutcome, samePlace } from "./ports/ports.ts";
 import { checkCertificate } from "./sockets/check-certificate.ts";
 
 /** Checking thousands of certificates must not keep the thread from serving. */
@@ -20,7 +20,7 @@ const CERTIFICATES_PER_TURN = 16;
 
 export class Reporter {
   readonly #table: RoutingTable;
-  readonly #ports: Map<ItemId, PortFate> = new Map();
+  readonly #ports: Map<ItemId, PortOutcome> = new Map();
   readonly #certificates: Map<ItemId, { readonly problem: string | undefined }> = new Map();
   readonly #users: Map<ItemId, Set<ItemId>> = new Map();
   readonly #unchecked: Set<ItemId> = new Set();
@@ -72,9 +72,9 @@ export class Reporter {
     if (this.#unchecked.size > 0) this.#reports.wake();
   }
 
-  portFate(port: ItemId, fate: PortFate): void {
+  portOutcome(port: ItemId, outcome: PortOutcome): void {
     if (this.#table.get("port", port) === undefined) return;
-    this.#ports.set(port, fate);
+    this.#ports.set(port, outcome);
     this.#changePort(port);
   }
 
@@ -98,7 +98,7 @@ export class Reporter {
     return false;
   }
 
-  /** Undefined while the fate is not known yet. */
+  /** Undefined while the item is pending. */
   #reportOf(id: ItemId): ItemReport | undefined {
     const listener = this.#table.get("listener", id);
     if (listener !== undefined) return this.#listenerReport(listener);
@@ -111,9 +111,9 @@ export class Reporter {
   }
 
   #listenerReport({ id, port, tls }: ListenerItem): ItemReport | undefined {
-    const fate = this.#ports.get(port);
-    if (fate === undefined) return undefined;
-    if (!fate.bound) return reportFor(id, "PortUnavailable", fate.message);
+    const outcome = this.#ports.get(port);
+    if (outcome === undefined) return undefined;
+    if (!outcome.bound) return reportFor(id, "PortUnavailable", outcome.message);
     if (tls === undefined || tls.mode === "Passthrough") return reportFor(id, "", undefined);
     let problem = "the listener has no certificate";
     for (const reference of tls.certificates) {

@@ -6,13 +6,14 @@
 import type { PortItem } from "../../plan/plan.ts";
 import type { RuleOrigin } from "../../plan/rule.ts";
 import type { RequestRecord } from "../request-record.ts";
-import { backendOfCluster, listenerOfWord } from "./compile/names.ts";
+import { backendOfCluster, listenerOfWord, UNGUARDED } from "./compile/names.ts";
+import { ADDRESS_DENIED } from "./messages/guards.ts";
 import { stdoutJsonLog } from "./messages/listener.ts";
 import type { Message } from "./wire/protobuf.ts";
 
 const fields = {
   time: "%START_TIME(%s.%3f)%",
-  client: "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%",
+  client: "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%",
   protocol: "%PROTOCOL%",
   method: "%REQ(:METHOD)%",
   authority: "%REQ(X-FORWARDED-HOST?:AUTHORITY)%",
@@ -76,12 +77,13 @@ function parse(line: string): Line | undefined {
 }
 
 interface ReadRoute {
-  readonly kind: "rule" | "misdirected" | "unmatched" | "none";
+  readonly kind: "rule" | "unguarded" | "misdirected" | "unmatched" | "none";
   readonly where: Pick<RequestRecord, "listener" | "hostname" | "route">;
 }
 
 function readRoute(gateway: string, name: string): ReadRoute {
-  const [listener = "", pattern = "", kind = "", namespace = "", route = "", rule, match] = name.split(" ");
+  const [listener = "", pattern = "", kind = "", namespace = "", route = "", rule, match, more] =
+    name.split(" ");
   if (kind === "") return { kind: "none", where: {} };
   const where = { listener: listenerOfWord(gateway, listener), hostname: pattern === "*" ? "" : pattern };
   if (kind === "misdirected" || kind === "unmatched") return { kind, where };
@@ -92,15 +94,19 @@ function readRoute(gateway: string, name: string): ReadRoute {
     rule: Number(rule),
     match: Number(match),
   };
-  return { kind: "rule", where: { ...where, route: origin } };
+  return { kind: more === UNGUARDED ? "unguarded" : "rule", where: { ...where, route: origin } };
 }
 
 function reasonOf({ details, flags, status }: Line, kind: ReadRoute["kind"]): string | undefined {
   const set = new Set(String(flags ?? "").split(","));
+  if (details === ADDRESS_DENIED) return "AddressDenied";
   if (String(details).startsWith("rbac_access_denied")) return "Refused";
+  if (details === "local_rate_limited") return "RateLimited";
+  if (kind === "unguarded") return "PolicyUnavailable";
   if (kind === "misdirected") return "Misdirected";
   if (kind === "unmatched") return "NoRoute";
   if (details === "route_not_found") return "NoListener";
+  if (details === "direct_response" && Number(status) === 429) return "RateLimited";
   if (details === "direct_response") return Number(status) >= 500 ? "RouteInvalid" : undefined;
   if (set.has("UH") || set.has("NC")) return "NoEndpoints";
   if (set.has("UO")) return "BackendLimit";

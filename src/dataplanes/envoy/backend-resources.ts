@@ -1,10 +1,10 @@
 /**
- * Clusters and endpoint sets of one Gateway's backends. Only those that something refers to exist,
- * and for a while longer.
+ * Clusters and endpoints of one Gateway's backends. They exist while a route refers to them, and
+ * for a while longer.
  *
- * A backend whose cluster or endpoints Envoy refuses is unusable until it changes: routes answer
- * 500 for it, as they do when a policy of it cannot be applied. Envoy would go on with an older
- * version of it, which its author no longer wants, and a new Envoy with none.
+ * After a NACK of its cluster or endpoints, a backend is unusable until it changes: routes answer
+ * 500 for it, as they do when a policy of it cannot be applied. Otherwise Envoy would keep an older
+ * version, which its author no longer wants, and a new Envoy would have none.
  */
 
 import type { BackendItem } from "../../plan/backend.ts";
@@ -23,7 +23,7 @@ export interface BackendResourcesOptions {
   readonly store: ResourceStore;
   readonly uses: ClusterUses;
   readonly clientCertificate: () => ItemId | undefined;
-  /** How long a cluster outlives its last route: requests under way may still turn to it. */
+  /** How long a cluster outlives its last route: requests in flight may still use it. */
   readonly lingerMs: number;
 }
 
@@ -45,7 +45,7 @@ export class BackendResources {
   }
 
   /**
-   * A backend of the plan as it can be served: what Envoy has refused of it may still be the same.
+   * A backend of the plan as it can be served: unusable while it is still what Envoy has rejected.
    */
   servable(item: BackendItem): BackendItem {
     const refused = this.#refused.get(item.id);
@@ -67,7 +67,7 @@ export class BackendResources {
     return this.#refused.has(id);
   }
 
-  /** Envoy refuses a cluster or an endpoint set. Returns the backend, unless it is none's. */
+  /** A NACK of a cluster or of endpoints. Returns the backend, if they belong to one. */
   refuse(name: string, version: string): BackendItem | undefined {
     const id = backendOfCluster(this.#options.gateway, name);
     const known = this.#refused.get(id);
@@ -113,7 +113,7 @@ export class BackendResources {
     return { clientCertificate: clientCertificate(), limits: tenantLimits(model.gateway?.tenantLimits) };
   }
 
-  /** Lets go of a cluster after a while, and of its endpoints with the last of its clusters. */
+  /** Removes a cluster after a while, and the endpoints with their last cluster. */
   #linger(name: string, backend: ItemId): void {
     const { gateway, store, lingerMs } = this.#options;
     if (store.get("cluster", name) === undefined || this.#lingering.has(name)) return;

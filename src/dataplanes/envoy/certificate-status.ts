@@ -2,7 +2,7 @@ import type { ItemId } from "../../plan/plan.ts";
 import { certificateProblem } from "./compile/certificates.ts";
 import type { Model } from "./compile/model.ts";
 
-/** Checking thousands of certificates must not stop everything else. */
+/** Checked per turn of the event loop, so that thousands of certificates block nothing else. */
 const CERTIFICATES_PER_TURN = 16;
 
 /** An absent problem: the certificate is good. */
@@ -11,12 +11,12 @@ export interface Checked {
 }
 
 /**
- * Which certificates can be shown: those that were checked and found good, and not refused since.
+ * Which certificates can be served: those that passed the check and got no NACK since.
  */
 export class CertificateStatus {
   readonly #model: Model;
   readonly #checked: Map<ItemId, Checked> = new Map();
-  /** By an Envoy. */
+  /** Certificates with a NACK of an Envoy. */
   readonly #refused: Set<ItemId> = new Set();
   readonly #unchecked: Set<ItemId> = new Set();
 
@@ -32,12 +32,12 @@ export class CertificateStatus {
     return this.#unchecked.has(id);
   }
 
-  /** There is a certificate to be checked when there is time. */
+  /** Adds a certificate to those that are checked later. */
   add(id: ItemId): void {
     this.#unchecked.add(id);
   }
 
-  /** It is another one now, or none. */
+  /** The certificate has changed or is gone. */
   touched(id: ItemId): void {
     this.#checked.delete(id);
     this.#refused.delete(id);
@@ -52,7 +52,7 @@ export class CertificateStatus {
     this.#refused.add(id);
   }
 
-  /** Checked now if it has not been. */
+  /** Checks the certificate now if it was not checked yet. */
   problem(id: ItemId): string | undefined {
     const item = this.#model.get("certificate", id);
     if (item === undefined) return "there is no such certificate";
@@ -61,14 +61,14 @@ export class CertificateStatus {
     return known.problem;
   }
 
-  /** Undefined while it is not known. */
+  /** Undefined while the certificate is not checked. */
   known(id: ItemId): Checked | undefined {
     return this.#refused.has(id)
       ? { problem: "the data plane refuses the certificate" }
       : this.#checked.get(id);
   }
 
-  /** Checks some of those that wait for it, and returns them. */
+  /** Checks some of the waiting certificates, and returns them. */
   checkSome(): readonly ItemId[] {
     const some = [...this.#unchecked.values().take(CERTIFICATES_PER_TURN)];
     for (const id of some) {

@@ -70,6 +70,12 @@ export class Dependents {
             markScope(dirty, user.port, user.pattern);
         }
         return;
+      case "guard":
+        for (const user of this.#uses.dependents(item.id)) {
+          if ("pattern" in user) markScope(dirty, user.port, user.pattern);
+          else dirty.ports.add(user.port);
+        }
+        return;
       case "certificate":
         this.#certificateChanged(item.id, dirty);
         return;

@@ -1,6 +1,6 @@
 /**
- * Envoy as a data plane: the plan becomes resources, Envoys ask for them, and their answers become
- * reports. Every Gateway has resources and Envoys of its own.
+ * Envoy as a data plane: the plan becomes xDS resources, Envoys subscribe to them, and their ACKs
+ * and NACKs become reports. Every Gateway has its own resources and Envoys.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -24,10 +24,10 @@ import { EnvoyProcess } from "./process/envoy-process.ts";
 export interface EnvoyOptions {
   readonly bind: {
     readonly address: string;
-    /** Where a Gateway's port is really opened; by default where it says. */
+    /** The address and port that a Gateway's port is bound to; by default the port itself. */
     readonly portMap?: (port: number) => number;
   };
-  /** Proxies in front whose X-Forwarded-* headers are believed; 0 believes nobody. */
+  /** How many proxies in front are trusted to set X-Forwarded-* headers; 0: none. */
   readonly trustedHops?: number;
   readonly limits?: Partial<StreamLimits>;
   /** How long a cluster outlives its last route. */
@@ -41,8 +41,8 @@ export interface EnvoyOptions {
     readonly listen: ListenOptions;
     readonly gatewayOf: (node: EnvoyNode, session: ServerHttp2Session | undefined) => string | undefined;
     /**
-     * Until then no Envoy is answered: there is no plan yet, and an empty one would be taken for
-     * the truth.
+     * Until then no Envoy gets a response: without a plan it would get an empty configuration and
+     * remove everything.
      */
     readonly after?: Promise<unknown>;
     /** Their ports are opened on this host, where it can be seen. */
@@ -54,7 +54,7 @@ export interface EnvoyOptions {
   /** Called once per request of Envoys that this process supervises. */
   readonly onRequestEnd?: (record: RequestRecord) => void;
   readonly onLog?: (line: string) => void;
-  /** What Envoy says of what it refuses, with parts of all tenants' configuration. */
+  /** The text of Envoy's NACKs, with parts of all tenants' configuration. */
   readonly onDebug?: (line: string) => void;
   readonly signal?: AbortSignal;
 }
@@ -88,7 +88,7 @@ export class EnvoyDataPlane implements DataPlane {
   readonly #gateways: Map<string, GatewayConfig> = new Map();
   readonly #gatewayOf: Map<ItemId, string> = new Map();
   readonly #processes: Map<string, EnvoyProcess> = new Map();
-  /** Of Gateways that are no more. */
+  /** Of Gateways that were deleted. */
   readonly #leaving: Set<EnvoyProcess> = new Set();
   readonly #servers: readonly AdsServer[];
   readonly #directory: string | undefined;
@@ -128,20 +128,20 @@ export class EnvoyDataPlane implements DataPlane {
     options.signal?.addEventListener("abort", () => void this.close({ graceMs: 0 }), { once: true });
   }
 
-  /** Every connected Envoy has everything that it wants, and has said so. */
+  /** Every connected Envoy has answered for everything that it subscribed to. */
   get settled(): boolean {
     const replicas = this.replicas;
     return replicas.length >= this.#processes.size && replicas.every(({ stream }) => stream.settled);
   }
 
-  /** Waits for that. Everything applied before is then served, also what no report tells of. */
+  /** Waits until `settled`. Then everything that was applied before is served, reported or not. */
   async settle(): Promise<void> {
     while (!this.settled && this.#closed === undefined) {
       await new Promise((resolve) => setTimeout(resolve, SETTLE_POLL_MS));
     }
   }
 
-  /** Envoys have answered for all that was applied before. */
+  /** Waits until Envoys have answered for everything that was applied before. */
   async served(gateway?: string): Promise<boolean> {
     const marks = new Map<Replica, () => boolean>();
     const isMeant = (name: string): boolean => gateway === undefined || name === gateway;
@@ -180,7 +180,7 @@ export class EnvoyDataPlane implements DataPlane {
     return this.#closed;
   }
 
-  /** Cuts all streams, as a restart of the controller would. */
+  /** Closes all streams, as a restart of the controller would. */
   disconnect(): void {
     for (const server of this.#servers) server.disconnect();
   }
@@ -249,7 +249,7 @@ export class EnvoyDataPlane implements DataPlane {
       this.#leaving.add(leaving);
       void leaving.close(DEFAULT_GRACE_MS).then(() => this.#leaving.delete(leaving));
     }
-    // Envoys from elsewhere may stay, and must find what comes later in the same place.
+    // Envoys that others run may stay connected, and must find later resources in the same store.
     if (this.#options.serve !== undefined) return;
     this.#gateways.delete(gateway);
     config.close();
@@ -290,7 +290,7 @@ export class EnvoyDataPlane implements DataPlane {
       limits: { ...defaultStreamLimits, ...this.#options.limits },
       onAnswer: (replica, answer) => this.#onAnswer(replica, answer),
       onLeft: ({ gateway, node }) => {
-        // The stream of a supervised one may break; whether it serves, its process says.
+        // The stream of a supervised Envoy may break while it serves; its process decides.
         if (!this.#processes.has(gateway)) this.#gateways.get(gateway)?.replicaLeft(node.id);
       },
     });
@@ -311,7 +311,7 @@ export class EnvoyDataPlane implements DataPlane {
       void isOpen(port).then(() => config.answered(node.id, answer));
     else config.answered(node.id, answer);
     if (kind === "listener" && problem !== undefined && !config.isProbe(answer)) {
-      // Whoever has the port may let go of it.
+      // The program that has the port may close it.
       const timer = setTimeout(() => {
         this.#timers.delete(timer);
         stream.retry(kind, name);
@@ -325,8 +325,8 @@ const PROBES = 100;
 const PROBE_MS = 20;
 
 /**
- * Returns when somebody accepts connections, or after a while; the port's fate is Envoy's word in
- * any case.
+ * Returns when the port accepts connections, or after a time limit. The port's report does not
+ * depend on it: it follows from Envoy's ACK or NACK.
  */
 async function isOpen({ address, port }: { readonly address: string; readonly port: number }): Promise<void> {
   const host = address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;

@@ -14,7 +14,7 @@ import { BackendResources } from "./backend-resources.ts";
 import { ClusterUses } from "./compile/cluster-uses.ts";
 import { Model } from "./compile/model.ts";
 import { listenerWord, needsTable, scopeName, TENANCY_FILTER } from "./compile/names.ts";
-import { keeper, type PortOptions } from "./compile/port-listener.ts";
+import { type PortOptions, sentinelListener } from "./compile/port-listener.ts";
 import { compileScope, hostsOfScope, type Scope, type ScopeContent } from "./compile/routes/scope.ts";
 import { Secrets } from "./compile/secrets.ts";
 import { tenancyScript } from "./compile/tenancy-script.ts";
@@ -27,7 +27,7 @@ import { ProgrammingStatus } from "./programming-status.ts";
 
 export interface GatewayConfigOptions extends Omit<PortOptions, "isUsable"> {
   readonly gateway: string;
-  /** How long a cluster outlives its last route: requests under way may still turn to it. */
+  /** How long a cluster outlives its last route: requests in flight may still use it. */
   readonly lingerMs: number;
 }
 
@@ -81,6 +81,7 @@ export class GatewayConfig {
       onLearned: (scope) => this.#containmentChanged(scope),
       onInexplicable: (scope, replica) => this.status.scopeRefused(replica, scope),
       versionOf: (scope) => this.store.get("scope", scope)?.version,
+      guard: (id) => this.#model.get("guard", id),
     });
     this.status = new ProgrammingStatus({
       model: this.#model,
@@ -97,7 +98,7 @@ export class GatewayConfig {
       port: { ...options, isUsable: this.#isUsable },
       onUses: () => this.#compileUses(),
     });
-    this.store.set(keeper());
+    this.store.set(sentinelListener());
     this.#compileTable();
   }
 
@@ -125,7 +126,7 @@ export class GatewayConfig {
   }
 
   /**
-   * An Envoy's ACK or NACK; what it says of versions that are no longer current is of no interest.
+   * An Envoy's ACK or NACK. Those of versions that are no longer current are ignored.
    */
   answered(replica: string, answer: Answer): void {
     const { kind, name, version, problem } = answer;
@@ -138,13 +139,13 @@ export class GatewayConfig {
     else this.#refused(replica, answer, problem);
   }
 
-  /** Whether an answer is of a search for refused rules, and concerns nobody else. */
+  /** Whether an ACK or NACK belongs to a search for rejected rules, and concerns nothing else. */
   isProbe({ kind, name }: Answer): boolean {
     if (kind === "listener") return this.#ports.portOfProbe(name) !== undefined;
     return kind === "scope" && this.#containment.scopeOfProbe(name) !== undefined;
   }
 
-  /** An Envoy has gone: of what it refused nothing is known any more. */
+  /** An Envoy has disconnected: its NACKs are void. */
   replicaLeft(replica: string): void {
     this.#containment.replicaLeft(replica);
     this.#ports.replicaLeft(replica);
@@ -189,7 +190,7 @@ export class GatewayConfig {
     this.status.backendChanged(item.id);
   }
 
-  /** Items that are as they were in the plan, but are to be compiled otherwise. */
+  /** Items that did not change in the plan, but must be compiled again. */
   #planAnew(items: readonly PlanItem[]): void {
     const dirty = nothingDirty();
     for (const item of items) {
@@ -199,7 +200,7 @@ export class GatewayConfig {
     this.#compile(dirty);
   }
 
-  /** Clusters have another client certificate, or none: what was refused may be taken. */
+  /** Clusters have another client certificate, or none: tries those again that had a NACK. */
   #tryAgain(dirty: Dirty): void {
     for (const item of this.#backends.refusedItems()) {
       this.#learn(item);
@@ -284,7 +285,7 @@ export class GatewayConfig {
     const isSame = before?.name === name && before?.listener === scope?.listener.id;
     if (name !== undefined && this.#containment.holds(name) && isSame) return;
     const user = { port: portId, pattern };
-    this.#uses.set(user, scope?.clusters ?? new Map(), scope?.backends ?? new Set());
+    this.#uses.set(user, scope?.clusters ?? new Map(), scope?.dependsOn ?? new Set());
     if (scope === undefined || name === undefined) {
       known.delete(pattern);
       if (known.size === 0) this.#scopes.delete(portId);
@@ -301,12 +302,16 @@ export class GatewayConfig {
     }
   }
 
-  /** Without what Envoy is known to refuse of it. */
+  /** Without the rules that Envoy is known to reject. */
   #servableScope(port: PortItem, pattern: string): Scope | undefined {
     const hosts = hostsOfScope(this.#model, port, pattern);
     if (hosts === undefined) return undefined;
     const servable = this.#containment.servable(scopeName(port, pattern), hosts);
-    return compileScope(this.#model, port, pattern, { hosts: servable });
+    const scope = compileScope(this.#model, port, pattern, { hosts: servable });
+    if (scope === undefined || servable === hosts) return scope;
+    // A refused rule is served without its guards, but may be served again when they change.
+    const guards = hosts.flatMap(({ rules }) => rules.flatMap((rule) => rule.guards ?? []));
+    return { ...scope, dependsOn: new Set([...scope.dependsOn, ...guards]) };
   }
 
   #dropScope({ name }: KnownScope): void {
@@ -318,8 +323,7 @@ export class GatewayConfig {
   }
 
   /**
-   * A cluster opens only when it has its certificate: it must never wait for one that will not
-   * come.
+   * A cluster waits for its client certificate: it must never refer to one that does not exist.
    */
   #clientCertificate(): ItemId | undefined {
     const id = this.#model.gateway?.clientCertificate;

@@ -1,4 +1,4 @@
-/** Envoy listeners of one Gateway's ports, without what Envoy refuses of them. */
+/** Envoy listeners of one Gateway's ports, without the parts that Envoy rejects. */
 
 import type { ItemId, PortItem } from "../../plan/plan.ts";
 import type { Answer } from "./ads/ads-stream.ts";
@@ -9,6 +9,7 @@ import type { Model } from "./compile/model.ts";
 import { compilePort, type PortOptions } from "./compile/port-listener.ts";
 import { type NamedTrial, PortContainment, type PortListener } from "./containment/port-containment.ts";
 import type { ProgrammingStatus } from "./programming-status.ts";
+import { socketProblem } from "./socket-problem.ts";
 
 export interface PortResourcesOptions {
   readonly model: Model;
@@ -16,7 +17,7 @@ export interface PortResourcesOptions {
   readonly uses: ClusterUses;
   readonly status: ProgrammingStatus;
   readonly port: PortOptions;
-  /** Backends may have won or lost their last use. */
+  /** Backends may have got their first reference, or lost their last. */
   readonly onUses: () => void;
 }
 
@@ -62,7 +63,7 @@ export class PortResources {
     const clusters = new Map(
       [...compiled.clusters].map(([name, backend]) => [name, { backend, variant: "plain" as const }]),
     );
-    uses.set({ port: id }, clusters, compiled.backends);
+    uses.set({ port: id }, clusters, compiled.dependsOn);
     for (const each of compiled.own) store.set(each);
     if (compiled.own.length === 0) this.#dropOwn(id);
     if (store.set(compiled.resource)) status.portChanged(id);
@@ -82,7 +83,7 @@ export class PortResources {
   /** Envoy's NACK of a port. */
   refused(replica: string, { name, version }: Answer, problem: string): void {
     const { status } = this.#options;
-    const isSocket = /cannot bind/.test(problem);
+    const isSocket = socketProblem(problem) !== undefined;
     if (!isSocket && this.#containment.refused(name, { replica, version }, this.#listenersOf(name))) return;
     status.portRefused(replica, name, problem);
   }
@@ -102,8 +103,12 @@ export class PortResources {
 
   *#listenersOf(port: ItemId): Generator<PortListener, void, undefined> {
     const { model } = this.#options;
-    for (const listener of model.streamListeners(port))
-      yield { listener, hosts: [...model.hosts(listener.id)] };
+    for (const listener of model.streamListeners(port)) {
+      const hosts = [...model.hosts(listener.id)];
+      const ids = hosts.flatMap(({ rules }) => rules.flatMap((rule) => rule.guards ?? []));
+      const guards = ids.map((id) => model.get("guard", id)?.check);
+      yield { listener, hosts, ...(guards.length === 0 ? {} : { guards }) };
+    }
     // Of an HTTPS listener only its TLS settings are part of the port.
     for (const listener of model.httpListeners(port)) yield { listener, hosts: [] };
   }

@@ -12,8 +12,7 @@
  * - A host is rejected while rules of it are refused, and a backend while its cluster or endpoints
  *   are.
  *
- * What Envoy says of a refusal quotes whole resources, of whatever tenants. Nothing of it goes into
- * a report.
+ * The text of a NACK quotes whole resources of all tenants. No part of it goes into a report.
  */
 
 import type { ItemReport, RefusedRule } from "../../plan/item-report.ts";
@@ -23,10 +22,11 @@ import type { Answer } from "./ads/ads-stream.ts";
 import { CertificateStatus } from "./certificate-status.ts";
 import { isHttp, type Model } from "./compile/model.ts";
 import type { Offender } from "./containment/offender-search.ts";
+import { socketProblem } from "./socket-problem.ts";
 
 const TABLE = "";
 
-/** What each Envoy said, by its name. */
+/** The answer of each Envoy, by node id. */
 type Verdicts = Map<string, string | undefined>;
 
 interface ListenerStatus {
@@ -54,7 +54,7 @@ export class ProgrammingStatus {
   readonly #scopes: Map<string, ItemId> = new Map();
   readonly #awaitTable: Set<ItemId> = new Set();
   readonly #certificates: CertificateStatus;
-  /** Hosts and backends that something of was ever refused: only they are reported. */
+  /** Hosts and backends that were ever rejected: only they are reported. */
   readonly #blemished: Set<ItemId> = new Set();
   readonly #reports: ReportQueue = new ReportQueue(
     (id) => this.#reportOf(id),
@@ -122,8 +122,8 @@ export class ProgrammingStatus {
   }
 
   /**
-   * An Envoy has gone. What it served, others serve, or it will again; of what it refused nothing
-   * is known any more.
+   * An Envoy has disconnected. Its ACKs stay valid: others serve the same, or it will reconnect.
+   * Its NACKs are void.
    */
   replicaLeft(replica: string): void {
     for (const [port, verdicts] of this.#ports) {
@@ -138,7 +138,7 @@ export class ProgrammingStatus {
     }
   }
 
-  /** The only Envoy there is does not run: nothing is served until it has answered again. */
+  /** The only Envoy does not run: nothing is programmed until it has answered again. */
   unserved(replica: string, problem: string): void {
     for (const { id } of this.#model.ports()) {
       this.#verdicts(id).set(replica, problem);
@@ -146,7 +146,7 @@ export class ProgrammingStatus {
     }
   }
 
-  /** An Envoy has taken the current version of a resource. */
+  /** An ACK of the current version of a resource. */
   acknowledged(replica: string, { kind, name }: Answer): void {
     if (kind === "listener") {
       this.#verdicts(name).set(replica, undefined);
@@ -172,7 +172,7 @@ export class ProgrammingStatus {
     this.#portTouched(port);
   }
 
-  /** A scope is refused as a whole, and no rule of it is to blame. */
+  /** A NACK of a scope for which no rule is to blame. */
   scopeRefused(replica: string, scope: string): void {
     const listener = this.#scopes.get(scope);
     if (listener !== undefined) this.#refuse(replica, listener, scope);
@@ -183,7 +183,7 @@ export class ProgrammingStatus {
     this.#awaitTable.clear();
   }
 
-  /** What a port with UDP routes forwards to is refused. */
+  /** A NACK of the cluster that a port with UDP routes forwards to. */
   streamsRefused(port: ItemId): void {
     this.#verdicts(port).set("", this.#portProblem(port, ""));
     this.#portTouched(port);
@@ -220,27 +220,26 @@ export class ProgrammingStatus {
     refused.set(scope, (refused.get(scope) ?? new Set()).add(replica));
   }
 
-  /** It is another one now, or none. */
+  /** The certificate has changed or is gone. */
   certificateTouched(id: ItemId): void {
     this.#certificates.touched(id);
   }
 
-  /** Checked now if it has not been. */
+  /** Checks the certificate now if it was not checked yet. */
   certificateProblem(id: ItemId): string | undefined {
     return this.#certificates.problem(id);
   }
 
-  /** Said by an Envoy; what it has of the certificate from before goes on being shown. */
+  /** A NACK of the certificate. Envoy goes on showing the version that it has. */
   certificateRefused(id: ItemId): void {
     this.#certificates.refuse(id);
     this.#certificateChanged(id);
   }
 
-  /** Why a socket cannot be bound may be told; the rest of Envoy's text may not. */
+  /** Reports why a socket cannot be bound, and nothing else of Envoy's text. */
   #portProblem(id: ItemId, text: string): string {
     const number = this.#model.get("port", id)?.port;
-    const [, why] = /cannot bind '[^']*': ([^\n]*)/.exec(text) ?? [];
-    return `port ${number} cannot be opened: ${why?.toLowerCase() ?? "the data plane refuses its configuration"}`;
+    return `port ${number} cannot be opened: ${socketProblem(text) ?? "the data plane refuses its configuration"}`;
   }
 
   #listener(id: ItemId): ListenerStatus {
@@ -260,13 +259,13 @@ export class ProgrammingStatus {
     for (const listener of this.#options.usersOf(id)) this.#reports.change(listener);
   }
 
-  /** Whether there are more. */
+  /** Returns whether there are more. */
   #checkSome(): boolean {
     for (const id of this.#certificates.checkSome()) this.#certificateChanged(id);
     return this.#certificates.hasUnchecked;
   }
 
-  /** Undefined while the status is not known yet. */
+  /** Undefined while the item is pending. */
   #reportOf(id: ItemId): ItemReport | undefined {
     const item = this.#model.item(id);
     switch (item?.type) {
@@ -337,7 +336,7 @@ const LISTENER_REFUSED = "the data plane refuses the configuration of a hostname
 const LISTENER_CLOSED = "the data plane refuses the listener: connections to it are closed";
 const HOST_REFUSED = "the data plane refuses rules of the hostname";
 const BACKEND_REFUSED = "the data plane refuses the configuration of the backend";
-/** Told of one host; a status has room for few. */
+/** The most rejected rules that are reported for one host: a status has little room. */
 const MOST_RULES = 64;
 
 function refusedRule({ suspect, treatment, field }: Offender): RefusedRule {
@@ -350,7 +349,7 @@ function refusedRule({ suspect, treatment, field }: Offender): RefusedRule {
   return { kind, namespace, name, rule, message: `the data plane refuses ${what}: ${outcome}` };
 }
 
-/** Rejected as soon as one Envoy rejects, programmed as soon as one serves. */
+/** Rejected if one Envoy rejects, otherwise programmed if one serves. */
 function problemOf(verdicts: ReadonlyMap<string, string | undefined>): string | undefined {
   for (const problem of verdicts.values()) if (problem !== undefined) return problem;
   return undefined;

@@ -1,14 +1,14 @@
 /**
- * Rules, as they must read where every request arrives in cleartext on one loopback port. The edge
- * says in X-Forwarded-Proto how the visitor came and lets no visitor say it instead; that is the
- * only difference between http and https that is left.
+ * Rules for requests behind a tunnel, where every request arrives in cleartext on one loopback
+ * port. Only X-Forwarded-Proto still says whether the client used http or https. The edge sets it
+ * and overwrites what the client sent.
  *
- * - A redirect that names no scheme keeps the visitor's: it stands once for http and once for
- *   https.
- * - A redirect of an HTTP listener to https on the same host concerns visitors over http alone;
- *   otherwise it would redirect to itself for ever.
- * - Rules of an HTTP listener beside an HTTPS one of the same owner and hostname concern visitors
- *   over http alone, and come first for them.
+ * - A redirect that names no scheme keeps the client's. It becomes two rules, one for http and one
+ *   for https.
+ * - A redirect of an HTTP listener to https on the same host applies to clients over http only.
+ *   Otherwise it would redirect to itself for ever.
+ * - Rules of an HTTP listener beside an HTTPS one of the same owner and hostname apply to clients
+ *   over http only, and come first for them.
  */
 import type { ListenerProtocol } from "../../plan/plan.ts";
 import type { RedirectAction, Rule } from "../../plan/rule.ts";

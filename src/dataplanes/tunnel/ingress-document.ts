@@ -44,6 +44,7 @@ export interface DocumentOptions {
 export const MAX_RULES = 1_000;
 
 const NOT_FOUND = "http_status:404";
+const CLOSED = "http_status:500";
 
 export function ingressDocument(
   items: Iterable<PlanItem>,
@@ -168,9 +169,12 @@ function rulesFor(pattern: string, { plan, held, refusals, options }: Context): 
     .sort((a, b) => compareSpecificity(a.hostname, b.hostname));
   const rules: IngressRule[] = [];
   for (const rule of hosts.flatMap((host) => host.rules)) {
+    if (rule.guards !== undefined) refusals.add(rule.origin, GUARDED);
     const written = writtenRule(rule, plan.backends, options);
     if ("problem" in written) {
       refusals.add(rule.origin, written.problem);
+      // Which paths it guards cannot be said: nothing behind it may be open.
+      if (rule.guards !== undefined) return [...rules, { ...hostname, service: CLOSED }];
       continue;
     }
     rules.push({ ...hostname, ...written.rule });
@@ -180,12 +184,16 @@ function rulesFor(pattern: string, { plan, held, refusals, options }: Context): 
   return [...rules, end];
 }
 
+const GUARDED = "a TrafficPolicy: cloudflared cannot apply it, so the rule answers 500";
+
 type Written = { readonly rule: IngressRule } | { readonly problem: string };
 
 function writtenRule(rule: Rule, backends: Sorted["backends"], options: DocumentOptions): Written {
   const path = pathExpression(rule.match.path);
   if ("problem" in path) return path;
-  const service = serviceOf(rule, backends, options.authorityOf);
+  // Left out, its requests would go to a wider rule that nothing may guard.
+  const service =
+    rule.guards === undefined ? serviceOf(rule, backends, options.authorityOf) : { service: CLOSED };
   if ("problem" in service) return service;
   return { rule: { ...(path.pattern === undefined ? {} : { path: path.pattern }), ...service } };
 }

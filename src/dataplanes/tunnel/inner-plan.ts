@@ -102,6 +102,7 @@ export class InnerPlan {
         put(out, item);
         put(out, this.#innerPort(item.gateway));
         return;
+      case "guard":
       case "backend":
       case "certificate":
         put(out, item);

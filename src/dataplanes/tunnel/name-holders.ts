@@ -1,14 +1,17 @@
 /**
- * Who has a hostname when there are no ports to tell listeners apart.
+ * Which listeners serve a hostname when no port tells them apart.
  *
- * The engine accepts `HTTP :80 a.example` and `HTTPS :443 a.example`, also of different owners: on
- * real ports they never meet. Behind a tunnel a request has a Host and nothing else, so of all
- * listeners of a Gateway with one hostname
+ * The engine accepts `HTTP :80 a.example` and `HTTPS :443 a.example`, also of different owners:
+ * they are on different ports. Behind a tunnel a request has only a Host. So, among all listeners
+ * of a Gateway with one hostname:
  *
- *   1. the first in the Gateway's order of precedence holds it, and with it its owner;
- *   2. of that owner one listener of the other scheme is its twin and is served as well: visitors who came over http meet the routes of the HTTP
- *      listener first, all others those of the HTTPS listener alone;
- *   3. everybody else is not served, and told so. No later owner can take a name away by choosing another port or protocol.
+ *   1. The first one in the Gateway's order of precedence holds the hostname, and so does its
+ *      owner.
+ *   2. One listener of the other scheme is its twin, if it has the same owner. It is served as
+ *      well. Clients over http get the routes of the HTTP listener first. All others get those of
+ *      the HTTPS listener only.
+ *   3. All other listeners are not served, and their status says so. A later owner cannot take a
+ *      hostname by choosing another port or protocol.
  */
 import type { ListenerItem, OwnerRef } from "../../plan/plan.ts";
 

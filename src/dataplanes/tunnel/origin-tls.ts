@@ -14,7 +14,7 @@ export interface OriginTlsOptions {
   readonly target: number;
   readonly certificate: OriginCertificate;
   /** Called when it is known whether the port is open: with what keeps it closed, if anything. */
-  readonly onFate: (problem: string | undefined) => void;
+  readonly onOutcome: (problem: string | undefined) => void;
 }
 
 const RETRY_MS = 1_000;
@@ -24,7 +24,7 @@ export class OriginTls {
   readonly #sockets: Set<Socket> = new Set();
   #retry: NodeJS.Timeout | undefined;
 
-  constructor({ address, port, target, certificate, onFate }: OriginTlsOptions) {
+  constructor({ address, port, target, certificate, onOutcome }: OriginTlsOptions) {
     const { chain, key } = certificate;
     const server = createServer(
       { cert: chain, key: key.reveal(), ALPNProtocols: ["h2", "http/1.1"] },
@@ -32,9 +32,9 @@ export class OriginTls {
     );
     this.#server = server;
     server.on("tlsClientError", () => {});
-    server.on("listening", () => onFate(undefined));
+    server.on("listening", () => onOutcome(undefined));
     server.on("error", (error: NodeJS.ErrnoException) => {
-      onFate(`port ${port} for connectors cannot be opened: ${error.code ?? "unknown"}`);
+      onOutcome(`port ${port} for connectors cannot be opened: ${error.code ?? "unknown"}`);
       this.#retry = setTimeout(() => server.listen(port, address), RETRY_MS);
     });
     server.listen(port, address);

@@ -140,8 +140,11 @@ export class TunnelDataPlane implements DataPlane {
     const http2 = this.#grpc.usedBy(gateway);
     if (http2 && !this.#tls.has(gateway)) {
       this.#tlsProblems.set(gateway, undefined);
-      const onFate = (problem: string | undefined): void => this.#learnTls(gateway, problem);
-      this.#tls.set(gateway, new OriginTls({ address, port: tls, target: cleartext, certificate, onFate }));
+      const onOutcome = (problem: string | undefined): void => this.#learnTls(gateway, problem);
+      this.#tls.set(
+        gateway,
+        new OriginTls({ address, port: tls, target: cleartext, certificate, onOutcome }),
+      );
     }
     link.lead(gateway, { address, port: http2 ? tls : cleartext, http2 });
   }
@@ -184,7 +187,7 @@ export class TunnelDataPlane implements DataPlane {
     for (const id of ids) this.#reports.change(id);
   }
 
-  /** Undefined while the fate is not known yet. */
+  /** Undefined while the item is pending. */
   #reportOf(id: ItemId): ItemReport | undefined {
     if (this.#certificates.has(id)) return this.#innerReports.get(id);
     const gateway = this.#plan.gatewayOf(id);

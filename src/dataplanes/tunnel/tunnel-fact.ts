@@ -6,7 +6,7 @@ export interface TunnelFact {
   readonly problem?: { readonly reason: "Invalid" | "Pending"; readonly message: string };
 }
 
-/** Reasons that somebody has to do something about; the others pass. */
+/** Reasons that need somebody to act; the others are transient. */
 const NEEDS_HELP: ReadonlySet<string> = new Set([
   "InvalidCredentials",
   "TunnelNotFound",

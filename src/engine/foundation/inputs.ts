@@ -7,6 +7,7 @@ import { kindOf } from "../../api/key.ts";
 import type { BackendTlsPolicy, ReferenceGrant } from "../../api/policies.ts";
 import type { Kind, Resource } from "../../api/resource.ts";
 import type { Route } from "../../api/routes.ts";
+import type { TenantPolicy } from "../../api/tenant-policy.ts";
 import type { TrafficPolicy } from "../../api/traffic-policy.ts";
 import type { Input } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
@@ -36,6 +37,7 @@ export interface Inputs {
   readonly policies: Input<BackendTlsPolicy>;
   readonly trafficPolicies: Input<TrafficPolicy>;
   readonly clientPolicies: Input<ClientPolicy>;
+  readonly tenantPolicies: Input<TenantPolicy>;
   readonly namespaces: Input<Namespace>;
   readonly services: Input<Service>;
   readonly slices: Input<EndpointSlice>;
@@ -57,6 +59,7 @@ export function makeInputs(graph: Graph): Inputs {
     policies: graph.input("policies"),
     trafficPolicies: graph.input("trafficPolicies"),
     clientPolicies: graph.input("clientPolicies"),
+    tenantPolicies: graph.input("tenantPolicies"),
     namespaces: graph.input("namespaces"),
     services: graph.input("services"),
     slices: graph.input("slices"),
@@ -84,6 +87,7 @@ const COLLECTION_OF_KIND: Readonly<Record<Kind, keyof Inputs>> = {
   GatewayParameters: "parameters",
   TrafficPolicy: "trafficPolicies",
   ClientPolicy: "clientPolicies",
+  TenantPolicy: "tenantPolicies",
   Namespace: "namespaces",
   Service: "services",
   EndpointSlice: "slices",

@@ -17,6 +17,8 @@ import type { Failure } from "../foundation/verdict.ts";
 import { type Certificates, resolveKeyPair } from "../references/certificates.ts";
 import { type FrontendSettings, validationForPort } from "../references/frontend-validation.ts";
 import type { Grants } from "../references/grants.ts";
+import type { Tenancy } from "../tenancy/tenancy.ts";
+import { listenerProblem } from "../tenancy/tenant-rights.ts";
 import type { Attachment } from "./attachment.ts";
 import { type Owner, referrer } from "./owners.ts";
 import type { PortAssignments } from "./ports.ts";
@@ -47,6 +49,8 @@ export interface EvaluatedListener {
   /** Secrets of the certificates that do resolve, in order. */
   readonly certificates: readonly Key[];
   readonly tlsOptions: TlsOptions;
+  /** Against the Gateway's TenantPolicy; also where that is not enforced. */
+  readonly violation?: Failure;
 }
 
 const KINDS_OF_PROTOCOL: Readonly<Record<ListenerProtocol, readonly RouteGroupKind[]>> = {
@@ -82,6 +86,7 @@ export interface ListenerInputs {
   readonly frontends: ReadonlyCollection<FrontendSettings>;
   readonly certificates: Certificates;
   readonly grants: Grants;
+  readonly tenancy: Tenancy;
 }
 
 export function deriveListeners(
@@ -134,6 +139,10 @@ function evaluate(
   const tls = evaluateTls(at, protocol, lookup, sources);
   const options = readTlsOptions(spec.tls?.options);
   const clients = protocol === "HTTPS" ? clientValidation(gateway, port, lookup, sources) : {};
+  const tenant =
+    owner.role === "root" || protocol === undefined
+      ? undefined
+      : tenantProblem({ hostname, port, protocol }, at, lookup, sources);
   const refused =
     protocolProblem(spec, protocol, features) ??
     (port === 0 ? NO_PORT_LEFT : undefined) ??
@@ -141,7 +150,8 @@ function evaluate(
     (isReserved(port) ? reservedPort(port) : undefined) ??
     ("problem" in options ? { reason: "UnsupportedValue", message: options.problem } : undefined) ??
     clients.refused ??
-    tls.refused;
+    tls.refused ??
+    (tenant?.isEnforced === true ? tenant.violation : undefined);
   const unresolved = clients.unresolved ?? tls.unresolved ?? kinds.unresolved;
   return {
     key,
@@ -157,8 +167,20 @@ function evaluate(
     ...(refused === undefined ? {} : { refused }),
     ...(unresolved === undefined ? {} : { unresolved }),
     certificates: tls.certificates,
+    ...(tenant === undefined ? {} : { violation: tenant.violation }),
     tlsOptions: "problem" in options || spec.tls?.options === undefined ? NO_OPTIONS : options,
   };
+}
+
+function tenantProblem(
+  asked: Parameters<typeof listenerProblem>[0],
+  { owner, gateway }: Place,
+  lookup: Lookup,
+  { tenancy }: ListenerInputs,
+): { readonly violation: Failure; readonly isEnforced: boolean } | undefined {
+  const found = tenancy.rightsAt(gateway, owner.namespace, lookup);
+  const violation = found && listenerProblem(asked, found.rights);
+  return violation && { violation, isEnforced: found.isEnforced };
 }
 
 const NO_OPTIONS: TlsOptions = {};

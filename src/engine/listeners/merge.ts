@@ -30,6 +30,8 @@ import type { PortProtocol } from "../../plan/plan.ts";
 import type { Rank } from "../foundation/precedence.ts";
 import type { EngineSettings } from "../foundation/settings.ts";
 import type { Failure } from "../foundation/verdict.ts";
+import type { Tenancy } from "../tenancy/tenancy.ts";
+import { deriveListenerQuota } from "./listener-quota.ts";
 import {
   type EvaluatedListener,
   isServable,
@@ -77,9 +79,13 @@ const PORT_LOST: Contention = { state: "port lost" };
 export function deriveMerge(
   graph: Graph,
   listeners: ReadonlyCollection<EvaluatedListener>,
+  tenancy: Tenancy,
   settings: EngineSettings,
 ): ReadonlyCollection<MergedListener> {
-  const isExcess = deriveLimit(graph, listeners, settings);
+  const isBeyondLimit = deriveLimit(graph, listeners, settings);
+  const quotaProblem = deriveListenerQuota(graph, listeners, tenancy);
+  const isExcess: typeof isBeyondLimit = (listener, lookup) =>
+    isBeyondLimit(listener, lookup) || quotaProblem(listener, lookup) !== undefined;
   const ofOwner = graph.index("listeners of owner and port", listeners, (_key, listener) =>
     listener.protocol === undefined ? [] : [{ at: ownerPort(listener), sort: listener.rank }],
   );
@@ -143,7 +149,7 @@ export function deriveMerge(
         case "indistinct":
           return { ...listener, conflict: contention.conflict };
         case "excess":
-          return { ...listener, excess: tooMany(settings) };
+          return { ...listener, ...excessOf(quotaProblem(listener, lookup), settings) };
         case "port lost": {
           const holder = lookup.first(byPort, portOf(listener))?.key;
           return {
@@ -243,6 +249,14 @@ function deriveLimit(
     const beyond = lookup.get(firstBeyond, gateway);
     return beyond !== undefined && rank >= beyond;
   };
+}
+
+/** Who is beyond a quota is against the TenantPolicy, who is beyond the Gateway's limit is not. */
+function excessOf(
+  quota: Failure | undefined,
+  settings: EngineSettings,
+): Pick<MergedListener, "excess" | "violation"> {
+  return quota === undefined ? { excess: tooMany(settings) } : { excess: quota, violation: quota };
 }
 
 function tooMany({ maxListenersPerGateway: limit }: EngineSettings): Failure {

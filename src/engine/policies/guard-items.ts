@@ -1,6 +1,6 @@
 /**
- * Guards in the plan: which rules name which, and the items themselves. A policy is an item of every
- * Gateway that one of its targets belongs to, and of no other.
+ * Guards in the plan: which rules name which, and the items themselves. The guards of a policy are
+ * items of every Gateway that one of its targets belongs to, and of no other.
  */
 import type { Key } from "../../api/key.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";

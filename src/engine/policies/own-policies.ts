@@ -1,14 +1,16 @@
 /** The policies of mergeway.dev, from what is written to what the plan and their statuses need. */
+import type { Key } from "../../api/key.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
 import type { GuardItem } from "../../plan/guard.ts";
 import type { Inputs } from "../foundation/inputs.ts";
+import { type TargetKey, targetKey, targetParts } from "../foundation/policy-targets.ts";
 import type { Attachment } from "../listeners/attachment.ts";
 import type { MergedListener } from "../listeners/merge.ts";
 import type { RouteAttachment } from "../routes/route-attachment.ts";
 import type { JudgedListener } from "../verdicts/listener-verdicts.ts";
 import type { PolicyVerdict } from "../verdicts/verdicts.ts";
-import { deriveAttachedPolicies } from "./attached-policies.ts";
+import { type AttachedPolicies, type AttachedPolicy, deriveAttachedPolicies } from "./attached-policies.ts";
 import { type ClientPolicies, portsProblem, readClientSettings } from "./client-policies.ts";
 import { deriveGuardItems } from "./guard-items.ts";
 import { deriveAttachedPolicyVerdicts, indexReachedListeners } from "./policy-verdicts.ts";
@@ -55,4 +57,39 @@ export function deriveOwnPolicyVerdicts(
     deriveAttachedPolicyVerdicts(graph, "traffic policies", trafficPolicies, facts),
     deriveAttachedPolicyVerdicts(graph, "client policies", clientPolicies, facts, portsProblem),
   ]);
+}
+
+/** A policy at one of its targets. */
+export interface PolicyAtTarget {
+  readonly target: TargetKey;
+  readonly policy: AttachedPolicy<Readonly<Record<string, unknown>>>;
+  /** Whether it is the one that counts there; otherwise it is Conflicted. */
+  readonly counts: boolean;
+}
+
+/** The policies of an object and of its sections, those first that count. For people who look. */
+export function policiesOf(
+  object: Key,
+  { trafficPolicies, clientPolicies }: OwnPolicies,
+): readonly PolicyAtTarget[] {
+  return [...policiesAt(object, clientPolicies), ...policiesAt(object, trafficPolicies)];
+}
+
+function policiesAt<Settings extends object>(
+  object: Key,
+  { byObject, byTarget }: AttachedPolicies<Settings>,
+): readonly PolicyAtTarget[] {
+  const found = [...(byObject.get(object) ?? [])].flatMap(({ value: policy }) =>
+    policy.targets
+      .filter((target) => targetParts(target).object === object)
+      .map((target) => ({
+        target,
+        policy: policy as PolicyAtTarget["policy"],
+        counts: byTarget.get(target)?.at(0)?.value.key === policy.key,
+      })),
+  );
+  const whole = targetKey(object, undefined);
+  return found.sort(
+    (a, b) => Number(b.target === whole) - Number(a.target === whole) || Number(b.counts) - Number(a.counts),
+  );
 }

@@ -99,17 +99,22 @@ function isCount(value: number): boolean {
 export type PolicySection = "defaults" | "overrides";
 
 /** One field of one section of a policy, as it holds somewhere. */
-export interface EffectiveSetting {
-  readonly policy: AttachedTrafficPolicy;
+export interface EffectiveSetting<Policy extends PolicySections = AttachedTrafficPolicy> {
+  readonly policy: Policy;
   readonly section: PolicySection;
   readonly field: TrafficField;
 }
 
+/** What decides which settings hold: the fields that each section has. */
+export type PolicySections = Readonly<Partial<Record<PolicySection, object>>>;
+
 /** `levels`: the policies that count, from far to near. */
-export function effectiveSettings(levels: readonly AttachedTrafficPolicy[]): readonly EffectiveSetting[] {
-  return TRAFFIC_FIELDS.flatMap((field): EffectiveSetting[] => {
-    const found: EffectiveSetting[] = [];
-    let nearestDefault: EffectiveSetting | undefined;
+export function effectiveSettings<Policy extends PolicySections>(
+  levels: readonly Policy[],
+): readonly EffectiveSetting<Policy>[] {
+  return TRAFFIC_FIELDS.flatMap((field): EffectiveSetting<Policy>[] => {
+    const found: EffectiveSetting<Policy>[] = [];
+    let nearestDefault: EffectiveSetting<Policy> | undefined;
     for (const policy of levels) {
       if (policy.defaults !== undefined && field in policy.defaults)
         nearestDefault = { policy, section: "defaults", field };
@@ -122,7 +127,11 @@ export function effectiveSettings(levels: readonly AttachedTrafficPolicy[]): rea
   });
 }
 
-/** Rules of streams have no requests to count. */
+/** The fields that rules of this kind have. Rules of streams have no requests to count. */
+export function fieldsOfRules(kind: RuleOrigin["kind"]): readonly TrafficField[] {
+  return STREAMS.includes(kind) ? FIELDS_OF_STREAMS : TRAFFIC_FIELDS;
+}
+
 const FIELDS_OF_STREAMS: readonly TrafficField[] = ["clientAddresses"];
 const STREAMS: readonly RuleOrigin["kind"][] = ["TLSRoute", "TCPRoute", "UDPRoute"];
 
@@ -131,13 +140,15 @@ export function guardIds(
   kind: RuleOrigin["kind"],
   effective: readonly EffectiveSetting[],
 ): readonly ItemId[] {
-  return effective
-    .filter(({ field }) => !STREAMS.includes(kind) || FIELDS_OF_STREAMS.includes(field))
+  const ids = effective
+    .filter(({ field }) => fieldsOfRules(kind).includes(field))
     .flatMap((setting) => {
       const checks = setting.policy[setting.section]?.[setting.field];
       // Without an item a data plane answers 500: a guard that cannot be read is never open.
       return (checks ?? [undefined]).map((_check, place) => guardId(gateway, setting, place));
     });
+  // A policy may be attached at two levels of a rule: its limits count a request once.
+  return [...new Set(ids)];
 }
 
 /** `guard:infra/gw:infra/base:overrides.rateLimits.0` */

@@ -4,6 +4,7 @@
  */
 import type { EndpointSlice, Service, ServicePort } from "../../api/core.ts";
 import { type Key, keyFor } from "../../api/key.ts";
+import type { Referrer } from "../../api/reference-grants.ts";
 import type { BackendObjectReference } from "../../api/references.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
@@ -15,7 +16,7 @@ import { type BackendTarget, gatewayName } from "../foundation/item-ids.ts";
 import type { Failure } from "../foundation/verdict.ts";
 import type { BackendPolicies } from "./backend-policies.ts";
 import { policyFor } from "./backend-policies.ts";
-import { type Grants, isPermitted, type Referrer } from "./grants.ts";
+import { type Grants, isPermitted } from "./grants.ts";
 import type { ServiceEndpoints } from "./refused-endpoints.ts";
 
 /** Resolves a backendRef, or says why it cannot be (HTTPRoute.spec.rules.backendRefs). */

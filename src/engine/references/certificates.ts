@@ -5,6 +5,7 @@
  */
 import type { Key } from "../../api/key.ts";
 import { keyFor } from "../../api/key.ts";
+import type { Referrer } from "../../api/reference-grants.ts";
 import type { ObjectReference } from "../../api/references.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
@@ -12,7 +13,7 @@ import type { Lookup } from "../../graph/lookup.ts";
 import type { Inputs } from "../foundation/inputs.ts";
 import type { EngineSettings, TlsKeyPair } from "../foundation/settings.ts";
 import type { Failure } from "../foundation/verdict.ts";
-import { type Grants, isPermitted, type Referrer } from "./grants.ts";
+import { type Grants, isPermitted } from "./grants.ts";
 
 export type KeyPairReading = { readonly pair: TlsKeyPair } | { readonly problem: string };
 

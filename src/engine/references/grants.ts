@@ -1,23 +1,18 @@
 /**
- * ReferenceGrants. A reference into another namespace needs a grant there that names the referrer's
- * group, kind and namespace. Grants to a Gateway are not inherited by its sets, nor the reverse
- * (GEP-1713, ReferenceGrant Semantics): only the referrer's own kind counts.
+ * ReferenceGrants as the engine looks them up. Their rules are in `src/api/reference-grants.ts`.
  */
 import type { ReferenceGrant } from "../../api/policies.ts";
+import {
+  grantableAs,
+  needsGrant,
+  permissionsOf,
+  type Referent,
+  type Referrer,
+} from "../../api/reference-grants.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
 import type { Index } from "../../graph/index-collection.ts";
 import type { Lookup } from "../../graph/lookup.ts";
-
-export interface Referrer {
-  readonly group: string;
-  readonly kind: string;
-  readonly namespace: string;
-}
-
-export interface Referent extends Referrer {
-  readonly name: string;
-}
 
 export type Grants = Index<ReferenceGrant>;
 
@@ -26,21 +21,14 @@ export type Grants = Index<ReferenceGrant>;
  * grant.
  */
 export function indexGrants(graph: Graph, grants: ReadonlyCollection<ReferenceGrant>): Grants {
-  return graph.index("grants by permission", grants, (_key, { metadata, spec }) =>
-    spec.from.flatMap((from) =>
-      spec.to.map((to) => ({
-        at: permission(from, { ...to, namespace: metadata.namespace ?? "", name: to.name ?? "" }),
-      })),
-    ),
+  return graph.index("grants by permission", grants, (_key, grant) =>
+    permissionsOf(grant).map(({ from, to }) => ({ at: permission(from, to) })),
   );
 }
 
 export function isPermitted(lookup: Lookup, grants: Grants, from: Referrer, to: Referent): boolean {
-  if (from.namespace === to.namespace) return true;
-  return (
-    lookup.count(grants, permission(from, { ...to, name: "" })) > 0 ||
-    lookup.count(grants, permission(from, to)) > 0
-  );
+  if (!needsGrant(from, to)) return true;
+  return grantableAs(to).some((named) => lookup.count(grants, permission(from, named)) > 0);
 }
 
 function permission(from: Referrer, to: Referent): string {

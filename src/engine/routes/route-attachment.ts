@@ -6,7 +6,7 @@
  * A route may attach to a conflicted listener: it serves as soon as the conflict is over.
  */
 import type { AllowedRoutes, Gateway } from "../../api/gateway.ts";
-import { type Key, keyFor } from "../../api/key.ts";
+import { type Key, keyFor, partsOf } from "../../api/key.ts";
 import type { ParentReference } from "../../api/references.ts";
 import { GATEWAY_GROUP, GROUP_OF_KIND, type Kind } from "../../api/resource.ts";
 import type { Route } from "../../api/routes.ts";
@@ -21,6 +21,8 @@ import { allowsNamespace } from "../foundation/selectors.ts";
 import type { Failure } from "../foundation/verdict.ts";
 import type { Attachment } from "../listeners/attachment.ts";
 import type { EvaluatedListener, ListenerKey } from "../listeners/listeners.ts";
+import type { Tenancy } from "../tenancy/tenancy.ts";
+import { hostnameProblem } from "../tenancy/tenant-rights.ts";
 
 /** A route at one listener. */
 export interface RouteBinding {
@@ -43,6 +45,8 @@ export interface ParentOutcome {
   readonly ref: ParentReference;
   readonly bindings: readonly RouteBinding[];
   readonly refused?: Failure;
+  /** The Gateway whose TenantPolicy is violated; also where that is not enforced. */
+  readonly violation?: Key;
 }
 
 export interface RouteAttachment {
@@ -55,6 +59,7 @@ const PARENT_KINDS: readonly string[] = ["Gateway", "ListenerSet", "XListenerSet
 export interface RouteSources {
   readonly attachments: ReadonlyCollection<Attachment>;
   readonly listenersOfOwner: Index<EvaluatedListener>;
+  readonly tenancy: Tenancy;
 }
 
 export function deriveRouteAttachments(
@@ -101,7 +106,7 @@ function attach(
   ref: ParentReference,
   lookup: Lookup,
   inputs: Inputs,
-  { attachments, listenersOfOwner }: RouteSources,
+  { attachments, listenersOfOwner, tenancy }: RouteSources,
 ): ParentOutcome | undefined {
   if (!PARENT_KINDS.includes(ref.kind) || GROUP_OF_KIND[ref.kind as Kind] !== ref.group) return undefined;
   const home = route.metadata.namespace ?? "";
@@ -134,7 +139,40 @@ function attach(
       "no hostname of the route matches a hostname of the listeners",
     );
   }
-  return { ref, bindings: exact(bindings) };
+  const tenant = isOfPlatform(attachment) ? tenantProblem(home, bindings, lookup, tenancy) : undefined;
+  if (tenant === undefined) return { ref, bindings: exact(bindings) };
+  const { problem, isEnforced } = tenant;
+  const violation = attachment.gateway;
+  return isEnforced
+    ? { ref, bindings: [], refused: problem, violation }
+    : { ref, bindings: exact(bindings), violation };
+}
+
+/** A Gateway's own listeners, and those of sets and children in its own namespace. */
+function isOfPlatform({ owner, gateway }: Attachment): boolean {
+  return gateway !== undefined && partsOf(gateway).namespace === owner.namespace;
+}
+
+/**
+ * At a listener of the platform a route brings its own hostnames. At one of a tenant it has those
+ * of the listener, which have been judged there.
+ */
+function tenantProblem(
+  namespace: string,
+  bindings: readonly RouteBinding[],
+  lookup: Lookup,
+  { rightsAt }: Tenancy,
+): { readonly problem: Failure; readonly isEnforced: boolean } | undefined {
+  for (const { gateway, hostnames } of bindings) {
+    const found = rightsAt(gateway, namespace, lookup);
+    if (found === undefined) return undefined;
+    for (const { pattern, asked } of hostnames) {
+      const shown = asked === "" ? "a route without hostnames" : `hostname ${asked}`;
+      const problem = hostnameProblem(pattern, found.rights, shown);
+      if (problem !== undefined) return { problem, isEnforced: found.isEnforced };
+    }
+  }
+  return undefined;
 }
 
 /** The copy drops the spare room of an array that grew: attachments are kept for every route. */

@@ -3,8 +3,9 @@
  * namespace, labelled with both names. Names that would be longer than Kubernetes allows are cut
  * and carry a digest, so that two long names never meet.
  */
-import { createHash } from "node:crypto";
+
 import type { Gateway } from "../../api/gateway.ts";
+import { digest } from "../../digest/digest.ts";
 
 export const GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name";
 const GATEWAY_CLASS_LABEL = "gateway.networking.k8s.io/gateway-class-name";
@@ -62,6 +63,5 @@ export function selectorLabels(gateway: Gateway): Readonly<Record<string, string
 
 export function bounded(name: string): string {
   if (name.length <= MAX_LABEL) return name;
-  const digest = createHash("sha256").update(name).digest("hex").slice(0, 8);
-  return `${name.slice(0, MAX_LABEL - 9).replace(/[^a-z0-9]+$/, "")}-${digest}`;
+  return `${name.slice(0, MAX_LABEL - 9).replace(/[^a-z0-9]+$/, "")}-${digest(name, "hex", 8)}`;
 }

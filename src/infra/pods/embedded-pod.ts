@@ -1,4 +1,5 @@
 /** One container: our own program serves. */
+import { podEnvironment } from "../../agent/environment.ts";
 import { PLAN_MOUNTS, type PodForm, planContainer, planVolumes, readinessProbe } from "./pod.ts";
 
 export const embeddedPod: PodForm = {
@@ -7,10 +8,11 @@ export const embeddedPod: PodForm = {
     containers: [
       {
         name: "gateway",
-        ...planContainer(request, context, {
-          MERGEWAY_DATA_PLANE: "embedded",
-          MERGEWAY_WORKERS: String(request.parameters.workers ?? 0),
-        }),
+        ...planContainer(
+          request,
+          context,
+          podEnvironment({ dataPlane: "embedded", workers: request.parameters.workers ?? 0 }),
+        ),
         readinessProbe: readinessProbe("admin"),
         resources: request.parameters.resources ?? { requests: { cpu: "50m", memory: "128Mi" } },
         volumeMounts: PLAN_MOUNTS,

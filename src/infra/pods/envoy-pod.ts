@@ -5,6 +5,7 @@
  * image has no shell, so the kubelet asks the agent to drain it; the agent answers when nothing is
  * under way any more, and then Envoy is stopped.
  */
+import { podEnvironment } from "../../agent/environment.ts";
 import type { DataPlaneContext, InfrastructureRequest } from "../objects/manifest.ts";
 import {
   ADMIN_PORT,
@@ -51,16 +52,15 @@ function agent(request: InfrastructureRequest, context: DataPlaneContext): Conta
     name: "agent",
     ...planContainer(request, context, {
       ...AGENT_MEMORY,
-      MERGEWAY_DATA_PLANE: "envoy",
-      MERGEWAY_ENVOY_DIR: SHARED,
-      MERGEWAY_READINESS_PORT: String(READINESS_PORT),
-      MERGEWAY_DRAIN_TOKEN: context.drainToken(gateway.metadata.uid ?? ""),
-      ...(tracing === undefined
-        ? {}
-        : {
-            MERGEWAY_TRACING_ENDPOINT: tracing.endpoint,
-            MERGEWAY_TRACING_SAMPLING: String(tracing.samplingPercentage ?? 100),
-          }),
+      ...podEnvironment({
+        dataPlane: "envoy",
+        envoyDirectory: SHARED,
+        readinessPort: READINESS_PORT,
+        drainToken: context.drainToken(gateway.metadata.uid ?? ""),
+        ...(tracing === undefined
+          ? {}
+          : { tracingEndpoint: tracing.endpoint, tracingSampling: tracing.samplingPercentage ?? 100 }),
+      }),
     }),
     restartPolicy: "Always",
     // Envoy starts when there is something to serve. A controller may be away for long.
@@ -83,7 +83,7 @@ function envoy(request: InfrastructureRequest, context: DataPlaneContext): Conta
       // At `warning` this component logs every resource that it refuses, of any tenant.
       ...["--component-log-level", "config:error"],
       ...["--drain-time-s", String(drain), "--parent-shutdown-time-s", String(drain + 1)],
-      // Whoever must go is told so with the next answer, not at random within the drain time.
+      // Drain every connection with its next response, not at a random time within the drain time.
       ...["--drain-strategy", "immediate"],
       ...(workers === undefined || workers === 0 ? [] : ["--concurrency", String(workers)]),
     ],

@@ -2,6 +2,7 @@
  * What pods of every form have: our own program, fed by the controller's stream, with its state on
  * disk and its probes.
  */
+import { POD_VARIABLES, podEnvironment } from "../../agent/environment.ts";
 import type { DataPlaneContext, InfrastructureRequest } from "../objects/manifest.ts";
 
 /** What a data plane needs in a pod; the Deployment around it is the same for all. */
@@ -61,14 +62,16 @@ export function planContainer(
 ): Readonly<Record<string, unknown>> {
   const { gateway, parameters } = request;
   const all: Readonly<Record<string, string>> = {
-    MERGEWAY_CONTROLLER: context.controller,
-    MERGEWAY_GATEWAY: `${gateway.metadata.namespace}/${gateway.metadata.name}`,
-    MERGEWAY_AUTHORITY: context.authority,
-    MERGEWAY_TOKEN_FILE: "/var/run/mergeway/token/token",
-    MERGEWAY_STATE_DIR: "/var/run/mergeway/state",
-    MERGEWAY_ADMIN_ADDRESS: `0.0.0.0:${ADMIN_PORT}`,
-    MERGEWAY_ACCESS_LOG: String(parameters.accessLog ?? false),
-    MERGEWAY_DRAIN_SECONDS: String(drainSeconds(request)),
+    ...podEnvironment({
+      controller: context.controller,
+      gateway: `${gateway.metadata.namespace}/${gateway.metadata.name}`,
+      authority: context.authority,
+      tokenFile: "/var/run/mergeway/token/token",
+      stateDirectory: "/var/run/mergeway/state",
+      adminAddress: `0.0.0.0:${ADMIN_PORT}`,
+      accessLog: parameters.accessLog ?? false,
+      drainSeconds: drainSeconds(request),
+    }),
     ...environment,
   };
   return {
@@ -77,7 +80,7 @@ export function planContainer(
     args: ["dataplane"],
     env: [
       ...Object.entries(all).map(([name, value]) => ({ name, value })),
-      { name: "MERGEWAY_POD", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+      { name: POD_VARIABLES.pod.name, valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
     ],
     ports: [{ name: "admin", containerPort: ADMIN_PORT, protocol: "TCP" }],
     livenessProbe: { httpGet: { path: "/healthz", port: "admin" }, ...LIVENESS },

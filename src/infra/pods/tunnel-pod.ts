@@ -3,6 +3,7 @@
  * the requests. Nobody connects to such a pod, so it has no address; a headless Service is there
  * because its endpoints tell whether a connector is connected.
  */
+import { podEnvironment } from "../../agent/environment.ts";
 import type { DataPlaneContext, InfrastructureRequest, TunnelCredentials } from "../objects/manifest.ts";
 import {
   type Container,
@@ -36,12 +37,16 @@ function proxy(request: InfrastructureRequest, context: DataPlaneContext): Conta
   const { workers, resources } = request.parameters;
   return {
     name: "gateway",
-    ...planContainer(request, context, {
-      MERGEWAY_DATA_PLANE: "tunnel",
-      MERGEWAY_WORKERS: String(workers ?? 0),
-      MERGEWAY_TUNNEL_PORT: String(TUNNEL_PORT),
-      MERGEWAY_CONNECTOR_PORT: String(CONNECTOR_PORT),
-    }),
+    ...planContainer(
+      request,
+      context,
+      podEnvironment({
+        dataPlane: "tunnel",
+        workers: workers ?? 0,
+        tunnelPort: TUNNEL_PORT,
+        connectorPort: CONNECTOR_PORT,
+      }),
+    ),
     readinessProbe: readinessProbe("admin"),
     resources: resources ?? { requests: { cpu: "50m", memory: "128Mi" } },
     volumeMounts: PLAN_MOUNTS,

@@ -1,6 +1,6 @@
 /**
  * Where a request would go, and why nothing else takes it: port → SNI → client certificate →
- * listener → authority → rule → backend.
+ * listener → authority → rule → guards → backend.
  *
  * Every decision is the routing table's own, made by the calls that the embedded data plane makes;
  * this file only writes them down.
@@ -20,7 +20,9 @@ import type {
   ExplainedRequest,
   Explanation,
   ExplanationStep,
+  GuardOutcome,
 } from "./explanation.ts";
+import { clientAddressSource, guardOutcome, guardText } from "./guard-outcome.ts";
 import { shown } from "./mismatch.ts";
 
 export function explainRequest(table: RoutingTable, request: ExplainedRequest): Explanation {
@@ -37,6 +39,7 @@ class Inquiry {
   readonly #steps: ExplanationStep[] = [];
   readonly #eliminated: Elimination[] = [];
   #listener: CandidateListener | undefined;
+  #guards: readonly GuardOutcome[] = [];
 
   constructor(table: RoutingTable, request: ExplainedRequest) {
     this.#table = table;
@@ -49,6 +52,7 @@ class Inquiry {
       ...(this.#listener === undefined ? {} : { listener: this.#listener }),
       backends: [],
       ...decision,
+      guards: this.#guards,
       steps: this.#steps,
       eliminated: this.#eliminated,
     };
@@ -59,6 +63,8 @@ class Inquiry {
     const port = this.#choosePort();
     if (port === undefined) return this.#refuse("port", `nothing listens on port ${this.#request.port}`);
     this.#note("port", `port ${port.port} of Gateway ${port.gateway} speaks ${port.protocol}`);
+    if (port.clientAddress !== undefined)
+      this.#note("client", `its address comes from ${clientAddressSource(port.clientAddress)}`);
     switch (port.protocol) {
       case "http":
         if (scheme !== "http") return this.#refuse("port", `the port speaks cleartext HTTP, not ${scheme}`);
@@ -197,7 +203,7 @@ class Inquiry {
     );
     if (winner === undefined)
       return this.#respond("rule", 404, "no rule of the listener matches the request");
-    return this.#act(port, winner.rule);
+    return this.#guarded(port, winner.rule);
   }
 
   #atStream(port: PortItem, sni: string | undefined): Decision {
@@ -208,7 +214,7 @@ class Inquiry {
     const winner = this.#located(listener, sni, rule);
     this.#eliminate(losingRules(this.#table, { listener, name: sni, winner }));
     if (winner === undefined) return this.#refuse("rule", "no route of the listener takes the connection");
-    const decision = this.#act(port, winner.rule);
+    const decision = this.#guarded(port, winner.rule);
     // A stream has no answer to give: what would be a status is a closed connection.
     return decision.outcome === "respond" ? withoutStatus(decision) : decision;
   }
@@ -231,6 +237,20 @@ class Inquiry {
       return { rule, host };
     }
     throw new Error("the routing table found a rule of no host");
+  }
+
+  /** Guards come before the action, whatever it is. The first one that refuses decides. */
+  #guarded(port: PortItem, rule: Rule): Decision {
+    const { client } = this.#request;
+    this.#guards = (rule.guards ?? []).map((id) => guardOutcome(id, this.#table.get("guard", id), client));
+    for (const outcome of this.#guards) {
+      const text = guardText(outcome, client);
+      const route = rule.origin;
+      if (outcome.result === "refuses") return { ...this.#respond("guard", 403, text), route };
+      if (outcome.result === "absent") return { ...this.#respond("guard", 500, text), route };
+      this.#note("guard", text);
+    }
+    return this.#act(port, rule);
   }
 
   #act(port: PortItem, { origin: route, match, action }: Rule): Decision {

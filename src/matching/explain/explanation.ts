@@ -1,4 +1,5 @@
 import type { Endpoint } from "../../plan/backend.ts";
+import type { GuardItem } from "../../plan/guard.ts";
 import type { ItemId, OwnerRef } from "../../plan/plan.ts";
 import type { RuleOrigin } from "../../plan/rule.ts";
 
@@ -21,6 +22,8 @@ export interface ExplainedRequest {
   readonly headers: readonly (readonly [name: string, value: string])[];
   /** The client presents a certificate that the port's authorities have signed. */
   readonly clientCertificate?: boolean;
+  /** The client's address as the port finds it; absent: nobody in particular. */
+  readonly client?: string;
 }
 
 export interface Explanation {
@@ -33,6 +36,8 @@ export interface Explanation {
   readonly listener?: CandidateListener;
   readonly route?: RuleOrigin;
   readonly backends: readonly BackendShare[];
+  /** The guards of the rule, in their order. */
+  readonly guards: readonly GuardOutcome[];
   /** What was decided, in order. */
   readonly steps: readonly ExplanationStep[];
   /** Every other candidate, and why it lost. */
@@ -57,8 +62,28 @@ export interface BackendShare {
   readonly status?: 500 | 503;
 }
 
+export interface GuardOutcome {
+  readonly id: ItemId;
+  /** Absent: the plan does not have the guard. */
+  readonly guard?: Pick<GuardItem, "policy" | "check">;
+  /**
+   * `counts`: a rate limit, which nobody knows beforehand. `depends`: on the address of the client.
+   */
+  readonly result: "passes" | "refuses" | "counts" | "depends" | "absent";
+}
+
 export interface ExplanationStep {
-  readonly at: "port" | "sni" | "certificate" | "listener" | "authority" | "host" | "rule" | "backend";
+  readonly at:
+    | "port"
+    | "client"
+    | "sni"
+    | "certificate"
+    | "listener"
+    | "authority"
+    | "host"
+    | "rule"
+    | "guard"
+    | "backend";
   readonly text: string;
 }
 

@@ -3,7 +3,7 @@
  * made once for each version of the state.
  */
 import type { Outline, OutlineListener, OutlineOwner, OutlineRoute } from "../../view/outline.ts";
-import type { TreeNode } from "./tree.ts";
+import type { Group, TreeNode } from "./tree.ts";
 
 /** `self`: the node has the words. `below`: something under it has them. */
 export type Match = "self" | "below" | undefined;
@@ -20,10 +20,11 @@ export class SearchIndex {
 
   /** Makes the texts before somebody searches: the first keystroke is then as quick as others. */
   prepare(): void {
-    const { gateways, orphans, strayRoutes, foreign, routes } = this.#outline;
+    const { gateways, orphans, strayRoutes, strayPolicies, foreign, routes } = this.#outline;
     const owners = [...gateways.flatMap((gateway) => gateway.owners), ...orphans];
     const listeners = owners.flatMap((owner) => owner.listeners);
-    for (const each of [gateways, owners, listeners, strayRoutes, foreign, routes].flat()) this.#textOf(each);
+    for (const each of [gateways, owners, listeners, strayRoutes, strayPolicies, foreign, routes].flat())
+      this.#textOf(each);
   }
 
   /** Undefined for a search without words, which finds everything. */
@@ -58,6 +59,8 @@ export class SearchIndex {
           return this.#has(node.backend, words) ? "self" : undefined;
         case "stray":
           return this.#has(node.route, words) ? "self" : undefined;
+        case "stray-policy":
+          return this.#has(node.policy, words) ? "self" : undefined;
         case "foreign":
           return this.#has(node.ref, words) ? "self" : undefined;
         case "group":
@@ -66,13 +69,10 @@ export class SearchIndex {
     };
   }
 
-  #inGroup(
-    group: "orphans" | "strays" | "foreign",
-    words: readonly string[],
-    ofOwner: (owner: OutlineOwner) => Match,
-  ): boolean {
+  #inGroup(group: Group, words: readonly string[], ofOwner: (owner: OutlineOwner) => Match): boolean {
     if (group === "orphans") return this.#outline.orphans.some((owner) => ofOwner(owner) !== undefined);
-    const members: readonly object[] = group === "strays" ? this.#outline.strayRoutes : this.#outline.foreign;
+    const { strayRoutes, strayPolicies, foreign } = this.#outline;
+    const members: readonly object[] = { strays: strayRoutes, policies: strayPolicies, foreign }[group];
     return members.some((member) => this.#has(member, words));
   }
 

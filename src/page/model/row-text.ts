@@ -2,7 +2,7 @@
 import type { ListenerState } from "../../view/merged-state.ts";
 import type { Outline, OutlineBackend, OutlineListener, OutlineOwner } from "../../view/outline.ts";
 import { type Rate, type Rates, rateText, sumOf } from "./traffic.ts";
-import { listenerNodeId } from "./tree.ts";
+import { type Group, listenerNodeId } from "./tree.ts";
 import type { TreeRow } from "./tree-rows.ts";
 
 export type Tone = "good" | "bad" | "warn" | "quiet";
@@ -106,16 +106,26 @@ export function rowText(
         },
       };
     }
+    case "stray-policy": {
+      const { kind, namespace, name, target, reason, message } = node.policy;
+      const section = target.section === "" ? "" : `, ${target.section}`;
+      return {
+        kind,
+        title: `${namespace}/${name}`,
+        meta: `at ${target.kind} ${target.namespace}/${target.name}${section}`,
+        state: { tone: "bad", text: reason },
+        note: { tone: "bad", text: `${reason}: ${message}` },
+      };
+    }
     case "foreign":
       return { kind: node.ref.kind, title: `${node.ref.namespace}/${node.ref.name}`, meta: "" };
   }
 }
 
-const GROUPS: Readonly<
-  Record<"orphans" | "strays" | "foreign", { readonly title: string; readonly meta: string }>
-> = {
+const GROUPS: Readonly<Record<Group, { readonly title: string; readonly meta: string }>> = {
   orphans: { title: "Without a Gateway", meta: "owners whose Gateway is not here" },
   strays: { title: "Routes without a listener", meta: "no listener has taken them" },
+  policies: { title: "Policies without effect", meta: "no target has taken them" },
   foreign: { title: "Of other controllers", meta: "not served here" },
 };
 

@@ -2,7 +2,7 @@
  * The tree: Gateway → owner → listener → route → backend. Nodes are made when their parent is open,
  * so that a world of 40,000 routes costs what is seen of it.
  */
-import type { ObjectRef, StrayRoute } from "../../view/merged-state.ts";
+import type { ObjectRef, StrayPolicy, StrayRoute } from "../../view/merged-state.ts";
 import type {
   Outline,
   OutlineBackend,
@@ -25,6 +25,7 @@ export type TreeNode =
   | BackendNode
   | GroupNode
   | StrayNode
+  | StrayPolicyNode
   | ForeignNode;
 
 export interface GatewayNode extends NodeBase {
@@ -56,16 +57,23 @@ export interface BackendNode extends NodeBase {
   readonly weight: number;
 }
 
+export type Group = "orphans" | "strays" | "policies" | "foreign";
+
 /** What belongs to no Gateway that is served here. */
 export interface GroupNode extends NodeBase {
   readonly type: "group";
-  readonly group: "orphans" | "strays" | "foreign";
+  readonly group: Group;
   readonly count: number;
 }
 
 export interface StrayNode extends NodeBase {
   readonly type: "stray";
   readonly route: StrayRoute;
+}
+
+export interface StrayPolicyNode extends NodeBase {
+  readonly type: "stray-policy";
+  readonly policy: StrayPolicy;
 }
 
 export interface ForeignNode extends NodeBase {
@@ -89,10 +97,17 @@ export function routeNodeId(listener: string, route: ObjectRef): string {
   return `${listener}>${keyOf(route)}`;
 }
 
-export function rootsOf({ gateways, orphans, strayRoutes, foreign }: Outline): readonly TreeNode[] {
+export function rootsOf({
+  gateways,
+  orphans,
+  strayRoutes,
+  strayPolicies,
+  foreign,
+}: Outline): readonly TreeNode[] {
   const groups: readonly GroupNode[] = [
     { type: "group", id: "group:orphans", group: "orphans", count: orphans.length },
     { type: "group", id: "group:strays", group: "strays", count: strayRoutes.length },
+    { type: "group", id: "group:policies", group: "policies", count: strayPolicies.length },
     { type: "group", id: "group:foreign", group: "foreign", count: foreign.length },
   ];
   return [
@@ -139,7 +154,7 @@ export function childrenOf(outline: Outline, node: TreeNode): readonly TreeNode[
 }
 
 function groupChildren(
-  { orphans, strayRoutes, foreign }: Outline,
+  { orphans, strayRoutes, strayPolicies, foreign }: Outline,
   { group }: GroupNode,
 ): readonly TreeNode[] {
   switch (group) {
@@ -147,9 +162,15 @@ function groupChildren(
       return orphans.map((owner) => ownerNode(owner));
     case "strays":
       return strayRoutes.map((route) => ({ type: "stray", id: `stray:${keyOf(route)}`, route }));
+    case "policies":
+      return strayPolicies.map((policy) => ({ type: "stray-policy", id: strayPolicyId(policy), policy }));
     case "foreign":
       return foreign.map((ref) => ({ type: "foreign", id: `foreign:${keyOf(ref)}`, ref }));
   }
+}
+
+function strayPolicyId({ target, ...policy }: StrayPolicy): string {
+  return `policy:${keyOf(policy)}>${keyOf(target)}#${target.section}`;
 }
 
 function ownerNode(owner: OutlineOwner, gateway?: OutlineGateway): OwnerNode {

@@ -54,6 +54,7 @@ export function detailsOf(
     state !== undefined && element("p", {}, pill(state.tone, state.text)),
     note !== undefined && element("p", { class: `note ${note.tone}` }, note.text),
     factList(factsOf(node)),
+    ...policies(node),
     ...conditions(node),
   ];
 }
@@ -115,6 +116,8 @@ function factsOf(node: TreeNode): readonly Fact[] {
         `${parent.kind} ${parent.namespace}/${parent.name}`,
         `${reason}: ${message}`,
       ]);
+    case "stray-policy":
+      return [["Reason", node.policy.reason]];
     case "group":
       return [["Number", String(node.count)]];
     case "foreign":
@@ -155,6 +158,42 @@ function listenerFacts({ owner, listener }: ListenerNode): readonly Fact[] {
       ],
     ),
     ["Try", link(fragmentOf({ view: "explain", parameters: { url } }), `Explain ${url}`)],
+  ];
+}
+
+/** Policies that are attached here; those of a Gateway reach all of its owners. */
+function policies(node: TreeNode): readonly Child[] {
+  const all =
+    node.type === "owner"
+      ? node.owner.policies
+      : node.type === "listener"
+        ? node.listener.policies
+        : node.type === "route"
+          ? node.route.policies
+          : [];
+  if (all.length === 0) return [];
+  return [
+    element("h3", {}, "Policies"),
+    element(
+      "ul",
+      { class: "conditions" },
+      ...all.map(({ kind, namespace, name, section, defaults, overrides, counts, conditions: verdicts }) => {
+        const wrong = verdicts.filter(({ status }) => status === "False");
+        const sets = [
+          ...(defaults.length === 0 ? [] : [`defaults: ${defaults.join(", ")}`]),
+          ...(overrides.length === 0 ? [] : [`overrides: ${overrides.join(", ")}`]),
+        ].join("; ");
+        return element(
+          "li",
+          {},
+          element("span", { class: "strong" }, `${kind} ${namespace}/${name}`),
+          section !== undefined && element("span", { class: "meta" }, ` at ${section}`),
+          element("p", {}, sets),
+          !counts && pill("warn", "an older policy has this target"),
+          ...wrong.map(({ reason, message }) => element("p", { class: "note bad" }, `${reason}: ${message}`)),
+        );
+      }),
+    ),
   ];
 }
 

@@ -57,6 +57,18 @@ export class ExplainView implements View {
           placeholder: "Name: value",
         }),
       ),
+      field(
+        "Client address, for policies",
+        "client",
+        element("input", {
+          id: "client",
+          name: "client",
+          type: "text",
+          spellcheck: "false",
+          autocomplete: "off",
+          placeholder: "203.0.113.7",
+        }),
+      ),
       element(
         "label",
         { class: "check" },
@@ -102,6 +114,7 @@ export class ExplainView implements View {
     part<HTMLInputElement>("#url", this.#form).value = textParameter(place, "url");
     part<HTMLSelectElement>("#method", this.#form).value = textParameter(place, "method") || "GET";
     part<HTMLTextAreaElement>("#headers", this.#form).value = listParameter(place, "header").join("\n");
+    part<HTMLInputElement>("#client", this.#form).value = textParameter(place, "client");
     part<HTMLInputElement>("[name=certificate]", this.#form).checked =
       textParameter(place, "certificate") === "valid";
   }
@@ -118,6 +131,7 @@ export class ExplainView implements View {
         header: text("headers")
           .split("\n")
           .map((line) => line.trim()),
+        client: text("client"),
         certificate: data.has("certificate") ? "valid" : "",
       },
     });
@@ -144,6 +158,8 @@ function questionOf(place: ViewContext["place"]): string {
   if (url === "") return "";
   const query = new URLSearchParams({ url, method: textParameter(place, "method") || "GET" });
   for (const header of listParameter(place, "header")) if (header !== "") query.append("header", header);
+  const client = textParameter(place, "client");
+  if (client !== "") query.set("client", client);
   if (textParameter(place, "certificate") === "valid") query.set("clientCertificate", "valid");
   return query.toString();
 }

@@ -1,7 +1,7 @@
 /** An explanation as elements: the outcome, the steps, and everybody who was eliminated. */
 import type { FullExplanation } from "../../view/explain/full-explanation.ts";
 import { type Child, element, link } from "../dom/element.ts";
-import { pill } from "../dom/pill.ts";
+import { pill, type Tone } from "../dom/pill.ts";
 import { treeFragment } from "../model/place.ts";
 import { counted } from "../model/row-text.ts";
 import { listenerNodeId, routeNodeId } from "../model/tree.ts";
@@ -18,6 +18,7 @@ export function explanationParts(answer: FullExplanation): readonly Child[] {
         element("li", {}, element("span", { class: "kind" }, at), element("span", {}, text)),
       ),
     ),
+    ...policyParts(answer.policy),
     backends.length > 0 && element("h2", {}, "Backends"),
     backends.length > 0 &&
       element(
@@ -48,6 +49,52 @@ export function explanationParts(answer: FullExplanation): readonly Child[] {
     ),
     element("ul", { class: "eliminated" }, ...eliminated.map(elimination)),
   ];
+}
+
+/** Each effective setting with its origin, and the defaults that gave way. */
+function policyParts({ settings, overridden }: FullExplanation["policy"]): readonly Child[] {
+  if (settings.length === 0 && overridden.length === 0) return [];
+  return [
+    element("h2", {}, "Policies"),
+    element(
+      "ul",
+      { class: "eliminated" },
+      ...settings.map((setting) =>
+        element(
+          "li",
+          {},
+          element("span", { class: "kind" }, setting.field),
+          element("span", {}, sourceText(setting)),
+          ...(setting.checks ?? []).map(({ result }) => pill(...RESULTS[result])),
+        ),
+      ),
+      ...overridden.map((setting) =>
+        element(
+          "li",
+          {},
+          element("span", { class: "kind" }, setting.field),
+          element("span", {}, sourceText(setting)),
+          pill("quiet", "gave way"),
+          element("p", {}, `to ${sourceText(setting.by)}`),
+        ),
+      ),
+    ),
+  ];
+}
+
+type Setting = FullExplanation["policy"]["settings"][number];
+
+const RESULTS: Readonly<Record<NonNullable<Setting["checks"]>[number]["result"], readonly [Tone, string]>> = {
+  passes: ["good", "passes"],
+  refuses: ["bad", "refuses"],
+  depends: ["warn", "depends on the client’s address"],
+  counts: ["quiet", "counts requests"],
+  absent: ["bad", "cannot be read: nothing passes"],
+};
+
+function sourceText({ policy, section, target }: Pick<Setting, "policy" | "section" | "target">): string {
+  const where = target.section === undefined ? "" : `, ${target.section}`;
+  return `${section} of ${policy.kind} ${policy.namespace}/${policy.name} at ${target.kind} ${target.namespace}/${target.name}${where}`;
 }
 
 function outcome({ outcome: how, status, location, listener, route }: FullExplanation): HTMLElement {

@@ -8,8 +8,8 @@ export interface WatchCoverage {
 }
 
 /**
- * Watches folders, one watch for each. A recursive watch does not follow links, and Kubernetes swaps
- * links when a ConfigMap volume changes.
+ * Watches folders, one watch for each. A recursive watch does not follow links, and Kubernetes
+ * swaps links when a ConfigMap volume changes.
  */
 export class DirectoryWatch {
   readonly #watchers = new Map<string, FSWatcher>();

@@ -26,8 +26,8 @@ interface Changes {
 }
 
 /**
- * Gathers changes and passes them on: nothing before `open`, then the newest version of each object,
- * shortly after it came.
+ * Gathers changes and passes them on: nothing before `open`, then the newest version of each
+ * object, shortly after it came.
  *
  * - A batch is closed when its gathering time ends. It waits for the objects that are missing then,
  *   and for no later ones: a steady flow of new references delays nobody.

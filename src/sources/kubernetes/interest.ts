@@ -8,6 +8,7 @@ import type { Gateway, ListenerSet } from "../../api/gateway.ts";
 import type { GatewayParameters } from "../../api/gateway-parameters.ts";
 import { type Key, keyFor } from "../../api/key.ts";
 import type { BackendTlsPolicy } from "../../api/policies.ts";
+import { needsGrant } from "../../api/reference-grants.ts";
 import type { ObjectReference } from "../../api/references.ts";
 import { GROUP_OF_KIND, MERGEWAY_GROUP, type Resource } from "../../api/resource.ts";
 import { fromOf, type PermitChange, Permits, type Use, useOf } from "./permits.ts";
@@ -196,7 +197,7 @@ function usesOf(references: readonly ObjectReference[], { kind: own, metadata }:
   const { namespace: home = "" } = metadata;
   return references.flatMap(({ group, kind, namespace = home, name }) => {
     if (group !== "" || (kind !== "Secret" && kind !== "ConfigMap")) return [];
-    const from = namespace === home ? "" : fromOf(GROUP_OF_KIND[own], own, home);
+    const from = needsGrant({ namespace: home }, { namespace }) ? fromOf(GROUP_OF_KIND[own], own, home) : "";
     return [useOf(keyFor(kind, namespace, name), from)];
   });
 }

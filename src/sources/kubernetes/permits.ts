@@ -5,6 +5,7 @@
  */
 import { type Key, keyFor, partsOf } from "../../api/key.ts";
 import type { ReferenceGrant } from "../../api/policies.ts";
+import { grantableAs, permissionsOf } from "../../api/reference-grants.ts";
 import type { Kind } from "../../api/resource.ts";
 
 /**
@@ -67,7 +68,7 @@ export class Permits {
 
   takeGrant(key: Key, grant: ReferenceGrant | undefined): PermitChange {
     const before = this.#grants.get(key) ?? new Set<Use>();
-    const after = new Set(grant === undefined ? [] : permissionsOf(grant));
+    const after = new Set(grant === undefined ? [] : usesPermittedBy(grant));
     if (grant === undefined) this.#grants.delete(key);
     else this.#grants.set(key, after);
     const touched = new Set<Key>();
@@ -101,7 +102,9 @@ export class Permits {
 
   #isPermitted(key: Key, from: From): boolean {
     if (from === "") return true;
-    return this.#permissions.has(useOf(key, from)) || this.#permissions.has(useOf(placeOf(key), from));
+    return grantableAs(partsOf(key)).some(({ kind, namespace, name }) =>
+      this.#permissions.has(useOf(keyFor(kind, namespace, name), from)),
+    );
   }
 
   #forgetUnused(key: Key): void {
@@ -114,16 +117,11 @@ export class Permits {
   }
 }
 
-function permissionsOf({ metadata, spec }: ReferenceGrant): readonly Use[] {
-  return spec.to
-    .filter(({ group }) => group === "")
-    .flatMap(({ kind, name = "" }) =>
-      spec.from.map((from) =>
-        useOf(
-          keyFor(kind as Kind, metadata.namespace ?? "", name),
-          fromOf(from.group, from.kind, from.namespace),
-        ),
-      ),
+function usesPermittedBy(grant: ReferenceGrant): readonly Use[] {
+  return permissionsOf(grant)
+    .filter(({ to }) => to.group === "")
+    .map(({ from, to }) =>
+      useOf(keyFor(to.kind as Kind, to.namespace, to.name), fromOf(from.group, from.kind, from.namespace)),
     );
 }
 

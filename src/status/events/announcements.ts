@@ -24,14 +24,14 @@ type Find = (key: Key) => LiveObject | undefined;
 export function announcer(
   recorder: EventRecorder,
   find: Find,
-): Required<Pick<StatusWriterOptions, "onWrite" | "onFight">> {
+): Required<Pick<StatusWriterOptions, "onWrite" | "onContested">> {
   const tell = ({ regarding, content }: Announcement): void => recorder.record(regarding, content);
   return {
     onWrite: (write) => {
       for (const announcement of announcementsOf(write, find)) tell(announcement);
     },
-    onFight: ({ key, live, times }) => {
-      const announcement = announcementOfFight(key, live, times);
+    onContested: ({ key, live, times }) => {
+      const announcement = announcementOfContest(key, live, times);
       if (announcement !== undefined) tell(announcement);
     },
   };
@@ -63,7 +63,7 @@ export function announcementsOf(write: StatusWrite, find: Find): readonly Announ
 /**
  * Somebody keeps changing a status of ours. The first times may be a restore or a clumsy script.
  */
-function announcementOfFight(key: Key, live: LiveObject, times: number): Announcement | undefined {
+function announcementOfContest(key: Key, live: LiveObject, times: number): Announcement | undefined {
   if (times < 3) return undefined;
   const note =
     "another program keeps changing the part of the status that Mergeway writes; it is written again ever more rarely";
@@ -104,12 +104,12 @@ function conflictForOwner(
 ): readonly Announcement[] {
   const was = statusOf(previous, "Conflicted") === "True";
   const is = statusOf(conditions, "Conflicted") === "True";
-  const held = gateway === "" ? undefined : find(gateway);
-  if (was === is || held === undefined || listener === undefined) return [];
-  // Within the Gateway itself its own news say it all.
+  const gatewayObject = gateway === "" ? undefined : find(gateway);
+  if (was === is || gatewayObject === undefined || listener === undefined) return [];
+  // For a conflict within the Gateway, the Events of the Gateway itself are enough.
   if (key === gateway && listener.heldBy === undefined) return [];
   const here = partyName(`${key}#${listener.name}`);
-  const regarding = eventObject(gateway, held);
+  const regarding = eventObject(gateway, gatewayObject);
   const setObject = find(key);
   const related = setObject === undefined ? {} : { related: eventObject(key, setObject) };
   if (!is) {

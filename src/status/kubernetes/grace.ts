@@ -1,16 +1,16 @@
 import type { Condition } from "../../api/metadata.ts";
 import { listOf, type Status } from "./merge-status.ts";
 
-/** A status for a while, and whether it keeps something that it would otherwise unsay. */
+/** A status during the grace time, and whether it keeps something that it would take back. */
 interface KeptStatus {
   readonly status: Status;
   readonly keeps: boolean;
 }
 
 /**
- * A rendered status without what it would unsay only because it is not known yet: that something is
- * programmed, or has addresses. A controller that has just begun has not heard of its data planes,
- * which go on serving all the while. Everything else is told.
+ * A rendered status that keeps `Programmed` and addresses of the old status, if they are only not
+ * known yet. A controller that has just started has no reports of its data planes, which serve all
+ * the while. Everything else is written.
  */
 export function keepForNow(before: Status | undefined, rendered: Status): KeptStatus {
   const addresses = listOf(before?.["addresses"]);

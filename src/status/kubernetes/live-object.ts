@@ -6,8 +6,8 @@ import { PLURAL_OF_KIND } from "../../kubernetes/kinds.ts";
 import type { Status } from "./merge-status.ts";
 
 /**
- * What is known of an object in the cluster: from the watch, from an answer to a write, or from a
- * fresh read.
+ * An object as the API server last returned it: from the watch, from the response to a write, or
+ * from a read.
  */
 export interface LiveObject {
   readonly apiVersion: string;
@@ -21,16 +21,16 @@ export function liveObjectOf(resource: Resource): LiveObject {
 }
 
 /**
- * Whether what the watch brings is newer than what is known. Watches and writes are not in step:
- * what comes later may be older.
+ * Whether an object of the watch is newer than the live object. Watch events and responses to
+ * writes are not ordered: one that comes later may be older.
  */
 export function isNewer(candidate: LiveObject, current: LiveObject): boolean {
   return candidate.metadata.uid !== current.metadata.uid || !isOlder(candidate, current);
 }
 
 /**
- * The live object after an answer that was asked for when `known` was known. The watch may have
- * brought news meanwhile, a deletion among them: an answer never undoes those.
+ * The live object after a response to a request that was sent when `known` was the live object. The
+ * watch may have brought a newer version or a deletion meanwhile: a response never undoes those.
  */
 export function afterAnswer(
   current: LiveObject | undefined,
@@ -53,8 +53,8 @@ export function pathOf(key: Key, { apiVersion }: LiveObject, subresource?: "stat
 }
 
 /**
- * What the server made of a field that we wrote: an older CRD drops what it does not know. Without
- * this memory the difference would be written again and again.
+ * Remembers what the server stored for a field that we wrote: an older CRD drops unknown fields.
+ * Otherwise the difference would be written again and again.
  */
 export class Normalised {
   /** Made when first needed: there is one of these for every route. */
@@ -70,18 +70,18 @@ export class Normalised {
     }
   }
 
-  /** Forgets all of it: the server may have learnt a field. Returns whether there was anything. */
+  /** Forgets everything: another CRD may have the field. Returns whether there was anything. */
   forget(): boolean {
     const had = this.#fields !== undefined;
     this.#fields = undefined;
     return had;
   }
 
-  /** Without the fields that the server has already made into what is there now. */
-  without(wish: Status, current: Status | undefined): Status {
-    if (this.#fields === undefined) return wish;
+  /** Without the fields that the server would store as they are now. */
+  without(desired: Status, current: Status | undefined): Status {
+    if (this.#fields === undefined) return desired;
     return Object.fromEntries(
-      Object.entries(wish).filter(([field, value]) => {
+      Object.entries(desired).filter(([field, value]) => {
         const known = this.#fields?.get(field);
         return !(
           known !== undefined &&
@@ -101,6 +101,9 @@ const ENTRIES: Readonly<Partial<Record<Kind, string>>> = {
   TCPRoute: "parents",
   UDPRoute: "parents",
   BackendTLSPolicy: "ancestors",
+  TrafficPolicy: "ancestors",
+  ClientPolicy: "ancestors",
+  TenantPolicy: "ancestors",
 };
 
 export function entriesField(kind: Kind): string | undefined {
@@ -113,7 +116,7 @@ export function hasStatusOfOurs(kind: Kind): boolean {
   return ENTRIES[kind] !== undefined || WITH_CONDITIONS.includes(kind);
 }
 
-/** Records of who wrote what are looked at when they arrive and not kept. */
+/** Without managedFields and other large metadata, which are read on arrival and not kept. */
 export function withoutRecords({ apiVersion, metadata, status }: LiveObject): LiveObject {
   const { managedFields: _, annotations: __, labels: ___, ...rest } = metadata;
   return { apiVersion, metadata: rest, status };

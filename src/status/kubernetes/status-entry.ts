@@ -16,7 +16,7 @@ export interface StatusEntry {
   /** When the first change was seen whose effect is not written yet: for metrics. */
   since?: number;
   /**
-   * Since when the object may say something else than it should: what is gathered waits from then.
+   * Since when the status may be wrong: gathered writes wait from then.
    */
   dirtySince?: number;
   /** When the watch last showed an object that is older than the one we know, and none since. */
@@ -29,8 +29,7 @@ export interface DesiredStatus {
   /** None when the object says it already. */
   readonly fields: Status;
   /**
-   * It leaves standing, for a while, what an earlier leader has said and this one has not heard of
-   * yet.
+   * It keeps, during the grace time, what an earlier leader wrote and this one does not know yet.
    */
   readonly keeps: boolean;
 }

@@ -12,7 +12,7 @@ export interface StatusWriterOptions extends RenderingOptions {
   readonly client: StatusClient;
   readonly onWrite?: (write: StatusWrite) => void;
   /** Somebody keeps changing what we write; called again each time it is written anew. */
-  readonly onFight?: (fight: {
+  readonly onContested?: (contest: {
     readonly key: Key;
     readonly live: LiveObject;
     readonly times: number;
@@ -28,7 +28,7 @@ export interface StatusObserver {
     readonly result: "written" | "conflict" | "failed";
   }) => void;
   /** What was already written had to be written again. */
-  readonly onStatusFight?: (fight: { readonly kind: Kind }) => void;
+  readonly onStatusContested?: (contest: { readonly kind: Kind }) => void;
   /**
    * The effect of a change that was watched stands in a status, so long after it was seen. Counts,
    * which are gathered, do not count.

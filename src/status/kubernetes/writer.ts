@@ -1,15 +1,16 @@
 /**
- * Writes verdicts into the cluster:
+ * Writes verdicts into the statuses of objects in the cluster.
  *
- * - Own parts only: read, modify, write under the version that was read. A conflict reads again.
- * - Only on change: what the object already says is not written, so a new leader writes nothing
- *   that is already true.
- * - Newest only: one write at a time for an object, of whatever is true by then.
- * - Gathered: what would soon be written again waits for a moment (`gathering.ts`).
- * - Competing writers: what somebody keeps rewriting is written again ever more rarely, and that is
- *   reported.
+ * - Own parts only: read, modify, write with the resourceVersion that was read. After a conflict it
+ *   reads again.
+ * - Only on change: a status that is right already is not written. A new leader writes only what
+ *   differs.
+ * - Newest only: one write at a time for an object, with the verdict of that moment.
+ * - Gathered: a status that is about to change again waits for a moment (`gathering.ts`).
+ * - Competing writers: a status that somebody keeps rewriting is restored at growing intervals, and
+ *   that is reported.
  *
- * Every replica feeds it; only the one that leads calls `run`.
+ * Every replica feeds it. Only the leader calls `run`.
  */
 import { setImmediate } from "node:timers/promises";
 import { type Key, kindOf, partsOf } from "../../api/key.ts";
@@ -247,7 +248,7 @@ export class StatusWriter {
 
   async #desired(key: Key, entry: StatusEntry, signal: AbortSignal): Promise<DesiredStatus | undefined> {
     const { verdict } = entry;
-    if (verdict === undefined) return this.#farewell(key, entry, signal);
+    if (verdict === undefined) return this.#relinquished(key, entry, signal);
     const desired = this.#desiredNow(key, entry, verdict);
     if (desired === undefined || verdict.type !== "set" || !verdict.orphan) return desired;
     // A set without Gateway is nobody's: its status is corrected only where it is we who made it.
@@ -263,10 +264,10 @@ export class StatusWriter {
   }
 
   /**
-   * An object that nothing can be said of any more: our entries go; of a Gateway or set, what is
-   * recorded as written by us.
+   * The status of an object that has no verdict any more. Our entries are removed. Of a Gateway or
+   * set, the fields are removed that managedFields records as ours.
    */
-  async #farewell(key: Key, entry: StatusEntry, signal: AbortSignal): Promise<DesiredStatus | undefined> {
+  async #relinquished(key: Key, entry: StatusEntry, signal: AbortSignal): Promise<DesiredStatus | undefined> {
     const { live } = entry;
     if (live === undefined) return undefined;
     const entries = entriesField(kindOf(key));
@@ -322,13 +323,13 @@ export class StatusWriter {
   }
 
   #tell(key: Key, entry: StatusEntry, write: StatusWrite, content: WriteContent): void {
-    const { observer, onWrite, onFight } = this.#options;
+    const { observer, onWrite, onContested } = this.#options;
     const kind = kindOf(key);
     const now = this.#clock.now();
     const times = entry.throttle.written(content, now, this.#timing);
     if (times > 0) {
-      observer?.onStatusFight?.({ kind });
-      onFight?.({ key, live: write.after, times });
+      observer?.onStatusContested?.({ kind });
+      onContested?.({ key, live: write.after, times });
     }
     if (entry.since !== undefined) {
       observer?.onStatusTold?.({ kind, seconds: (now - entry.since) / 1000 });

@@ -2,23 +2,22 @@ import type { ThrottleTiming } from "./write-throttle.ts";
 
 export interface StatusTiming extends ThrottleTiming {
   readonly concurrency: number;
-  /** How long news of one object are gathered in any case. */
+  /** How long changes of one object are always gathered. */
   readonly settleMs: number;
-  /** For how long a change waits that is not final, or a count alone. */
+  /** How long a change waits that is not final, or that is only a count. */
   readonly gatherMs: number;
   /**
-   * So many sets at once get their first status as soon as it is final; in a greater burst it is
-   * gathered.
+   * How many sets at once get their first status as soon as it is final. In a larger burst first
+   * statuses are gathered.
    */
   readonly firstBurst: number;
   readonly firstRefillMs: number;
   readonly firstBackoffMs: number;
   readonly mostBackoffMs: number;
-  /** For so long after a leader has begun it does not unsay what it may only not know yet. */
+  /** How long a new leader does not take back what its predecessor wrote. */
   readonly graceMs: number;
   /**
-   * For so long the watch may show an older object than the one we know, before that one is read
-   * again.
+   * How long the watch may show an older object than the live object, before it is read again.
    */
   readonly doubtMs: number;
 }
@@ -34,6 +33,6 @@ export const STATUS_TIMING: StatusTiming = {
   mostBackoffMs: 60_000,
   graceMs: 15_000,
   doubtMs: 10_000,
-  fightMs: 1_000,
-  mostFightMs: 300_000,
+  contestedMs: 1_000,
+  mostContestedMs: 300_000,
 };

@@ -1,9 +1,8 @@
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 
 /**
- * Names of things to do: each at most once in the queue and at most once under way, whatever is
- * asked meanwhile. Names are in lanes that take turns, so that a tenant with very many of them
- * delays itself alone.
+ * A work queue of keys: each is at most once in the queue and at most once in work. Keys are in
+ * lanes that take turns, so that a tenant with very many keys delays only itself.
  */
 export class WorkQueue {
   readonly #laneOf: (name: string) => string;
@@ -13,7 +12,7 @@ export class WorkQueue {
   #readyCount = 0;
   readonly #timers = new Map<string, { readonly at: number; readonly cancel: () => void }>();
   readonly #busy = new Set<string>();
-  /** Asked for while under way: comes again after that. */
+  /** Added while in work: queued again afterwards. */
   readonly #again = new Map<string, number>();
   readonly #waiting: ((name: string | undefined) => void)[] = [];
   #closed = false;

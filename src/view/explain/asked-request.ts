@@ -1,6 +1,7 @@
 /** From what a person asks to the request that the data plane would see. */
 import { isAuthority, parseTarget } from "../../dataplanes/embedded/message/request-target.ts";
 import type { ExplainedRequest } from "../../matching/explain/explanation.ts";
+import { parseAddress } from "../../matching/networks.ts";
 import type { PeerCertificate } from "./client-certificate.ts";
 
 export interface Question {
@@ -13,6 +14,8 @@ export interface Question {
   /** `namespace/name` */
   readonly gateway?: string;
   readonly certificate?: PeerCertificate;
+  /** The address of the client. */
+  readonly client?: string;
 }
 
 export interface AskedRequest {
@@ -62,6 +65,13 @@ export function readQuestion(question: Question): AskedRequest | Misunderstood {
       remedy: "Write 'Name: value'.",
     };
   }
+  const { client } = question;
+  if (client !== undefined && parseAddress(client) === undefined) {
+    return {
+      problem: `${JSON.stringify(client)} is not an address of a client`,
+      remedy: "Write an IPv4 or IPv6 address, without a port.",
+    };
+  }
   const fields = headers.filter((header) => header !== undefined);
   return {
     request: {
@@ -75,6 +85,7 @@ export function readQuestion(question: Question): AskedRequest | Misunderstood {
       path: target.path,
       query: target.query,
       headers: fields.filter(([name]) => name !== "host"),
+      ...(client === undefined ? {} : { client }),
     },
     certificate: question.certificate,
   };

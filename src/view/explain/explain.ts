@@ -3,9 +3,11 @@ import type { RoutingTable } from "../../matching/routing-table.ts";
 import type { PortItem } from "../../plan/plan.ts";
 import type { MergedState } from "../merged-state.ts";
 import type { AskedRequest } from "./asked-request.ts";
+import { effectivePolicy } from "./effective-policy.ts";
 import type { FullExplanation } from "./full-explanation.ts";
 import { refusedCandidates } from "./refused-candidates.ts";
 
+/** What the routing table says, and the candidates that are not in the table. */
 export function explain(table: RoutingTable, state: MergedState, asked: AskedRequest): FullExplanation {
   const { request } = asked;
   const port = [...table.ports()].find(
@@ -14,8 +16,14 @@ export function explain(table: RoutingTable, state: MergedState, asked: AskedReq
       (request.gateway === undefined || candidate.gateway === request.gateway),
   );
   const clientCertificate = isAccepted(asked, port);
-  const { outcome, eliminated, ...rest } = explainRequest(table, { ...request, clientCertificate });
-  return { outcome, ...rest, eliminated: [...eliminated, ...refusedCandidates(state, request)] };
+  const explanation = explainRequest(table, { ...request, clientCertificate });
+  const { outcome, eliminated, guards: _, ...rest } = explanation;
+  return {
+    outcome,
+    ...rest,
+    policy: effectivePolicy(state, explanation, port?.clientAddress),
+    eliminated: [...eliminated, ...refusedCandidates(state, request)],
+  };
 }
 
 function isAccepted({ certificate }: AskedRequest, port: PortItem | undefined): boolean {

@@ -37,6 +37,34 @@ describe("mergeway run", () => {
     await until(() => !existsSync(file) || undefined, "the end of the status of team-a");
   });
 
+  test("--status-dir keeps the statuses of policies as well", async () => {
+    const [port = 0] = await freePorts(1);
+    const path = folder({
+      "gateway.yaml": gateway(port),
+      "policies.yaml": `
+apiVersion: mergeway.dev/v1alpha1
+kind: TrafficPolicy
+metadata: {name: base, namespace: infra}
+spec: {targetRefs: [{kind: Gateway, name: shared}], overrides: {rateLimits: [{requests: 5}]}}
+---
+apiVersion: mergeway.dev/v1alpha1
+kind: ClientPolicy
+metadata: {name: base, namespace: infra}
+spec: {targetRefs: [{kind: Gateway, name: other}], defaults: {clientAddress: {proxyProtocol: Required}}}
+`,
+    });
+    const statuses = join(folder({}), "status");
+    const running = serve(path, "--status-dir", statuses);
+    await running.prints(/listeners? served/);
+    const reasonOf = async (kind: string): Promise<string> =>
+      await until(() => {
+        const file = join(statuses, `${kind}/infra/base.yaml`);
+        return existsSync(file) ? (/reason: (\w+)/.exec(readFileSync(file, "utf8"))?.[1] ?? "") : undefined;
+      }, `the status of the ${kind}`);
+    expect(await reasonOf("trafficpolicy")).toBe("Accepted");
+    expect(await reasonOf("clientpolicy")).toBe("TargetNotFound");
+  });
+
   test("writes JSON logs and an access log with one line for each request", async () => {
     const [port = 0] = await freePorts(1);
     const path = folder({

@@ -22,6 +22,59 @@ describe("mergeway status", () => {
     await expect(stdout).toMatchFileSnapshot(join(ROOT, "test/cli/status/expected/two-teams.tree.txt"));
   });
 
+  test("shows policies at what they are attached to", async () => {
+    const { code, stdout, stderr } = await mergeway(["status", "examples/policies"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    await expect(stdout).toMatchFileSnapshot(join(ROOT, "test/cli/status/expected/policies.tree.txt"));
+  });
+
+  test("shows why a policy is not accepted, and targets that are not there", async () => {
+    const policy = (kind: string, name: string, target: string, rest = ""): string => `
+apiVersion: mergeway.dev/v1alpha1
+kind: ${kind}
+metadata: {name: ${name}, namespace: team-tea${rest}}
+spec:
+  targetRefs: [${target}]
+  defaults: ${kind === "ClientPolicy" ? "{clientAddress: {proxyProtocol: Required}}" : "{rateLimits: [{requests: 5}]}"}
+`;
+    const own = folder({
+      "policies.yaml": [
+        policy(
+          "TrafficPolicy",
+          "old",
+          "{kind: HTTPRoute, name: tea}",
+          ", creationTimestamp: 2026-01-01T00:00:00Z",
+        ),
+        policy(
+          "TrafficPolicy",
+          "new",
+          "{kind: HTTPRoute, name: tea}, {kind: HTTPRoute, name: gone}",
+          ", creationTimestamp: 2026-01-02T00:00:00Z",
+        ),
+        policy("TrafficPolicy", "lost", "{kind: ListenerSet, name: tea, sectionName: https}"),
+        policy("ClientPolicy", "ports", "{kind: ListenerSet, name: tea}"),
+      ].join("---"),
+    });
+    const { stdout } = await mergeway(["status", "examples/policies", own]);
+    const tea = stdout.slice(stdout.indexOf("#3"));
+    expect(tea).toBe(`#3 ListenerSet team-tea/tea  set, created 2026-01-03T00:00:00Z
+   ├─ ClientPolicy team-tea/ports  defaults clientAddress  not accepted (NotConfinable)
+   │  └─ clientAddress holds for whole ports, which other listeners share: attach the policy to the Gateway itself
+   └─ http  HTTP :8080 tea.example.com  serving
+      └─ HTTPRoute team-tea/tea  tea.example.com
+         ├─ TrafficPolicy team-tea/old  defaults rateLimits  applied
+         ├─ TrafficPolicy team-tea/new  defaults rateLimits  not accepted (Conflicted)
+         │  └─ an older TrafficPolicy has the same target
+         └─ Service team-tea/tea:80  1 endpoint
+
+Targets of policies that are not served
+├─ TrafficPolicy team-tea/lost
+│  └─ TargetNotFound at ListenerSet team-tea/tea, https: it has no listener of that name
+└─ TrafficPolicy team-tea/new
+   └─ TargetNotFound at HTTPRoute team-tea/gone: it does not exist
+`);
+  });
+
   test("shows one line for each listener with -o wide", async () => {
     const { stdout } = await mergeway(["status", EXAMPLE, "-o", "wide"]);
     await expect(stdout).toMatchFileSnapshot(join(ROOT, "test/cli/status/expected/two-teams.wide.txt"));

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Gateway } from "../../../src/api/gateway.ts";
 import { type Key, keyOf } from "../../../src/api/key.ts";
 import type { Resource } from "../../../src/api/resource.ts";
-import { digestOf } from "../../../src/controller/tunnels/desired-tunnel.ts";
+import { credentialDigest } from "../../../src/controller/tunnels/desired-tunnel.ts";
 import { GatewayTunnels } from "../../../src/controller/tunnels/gateway-tunnels.ts";
 import { FINALIZER, type TunnelCluster } from "../../../src/controller/tunnels/tunnel-cluster.ts";
 import { ApiFailure } from "../../../src/dataplanes/tunnel/cloudflare/api-failure.ts";
@@ -28,7 +28,7 @@ class FakeCluster implements TunnelCluster {
     if (this.failing)
       throw new ApiFailure({ reason: "ClusterUnavailable", message: "no" }, { passing: true });
     this.tokens.set(gateway.metadata.name, token.reveal());
-    return { secret: `${gateway.metadata.name}-tunnel`, key: "token", digest: digestOf(token) };
+    return { secret: `${gateway.metadata.name}-tunnel`, key: "token", digest: credentialDigest(token) };
   }
 
   async setFinalizer(gateway: Gateway, wanted: boolean): Promise<void> {
@@ -180,7 +180,7 @@ function says(isConnected = false): string {
 }
 
 describe("a Gateway whose parameters choose a tunnel", () => {
-  test("gets one of its own, a token for its pods, and the finalizer before either", async () => {
+  test("gets a tunnel and a token for its pods, and the finalizer before both", async () => {
     await served();
     await until(() => tunnels.credentials(EDGE) !== undefined);
     const tunnel = api.named("mergeway.infra.edge");
@@ -193,7 +193,7 @@ describe("a Gateway whose parameters choose a tunnel", () => {
     expect(says(true)).toBe(`${tunnel?.id}.cfargotunnel.com`);
   });
 
-  test("with gRPC is led to the port for it, and back", async () => {
+  test("has its tunnel lead to the HTTP/2 port while it has gRPC", async () => {
     await served();
     await until(() => tunnels.credentials(EDGE) !== undefined);
     const service = (): string | undefined => api.named("mergeway.infra.edge")?.config?.ingress?.[0]?.service;
@@ -204,7 +204,7 @@ describe("a Gateway whose parameters choose a tunnel", () => {
     await until(() => service() === "http://127.0.0.1:8080");
   });
 
-  test("whose configuration has rules of others: they stay, and the Gateway's owner is told once", async () => {
+  test("keeps foreign rules of its tunnel's configuration, and reports them once", async () => {
     const rule = { hostname: "ssh.example.com", service: "ssh://10.0.0.1:22" };
     api.add("mergeway.infra.edge", { config: { ingress: [rule, { service: "http_status:404" }] } });
     await served();
@@ -216,7 +216,7 @@ describe("a Gateway whose parameters choose a tunnel", () => {
     expect(api.named("mergeway.infra.edge")?.config?.ingress?.[0]).toEqual(rule);
   });
 
-  test("is known on every replica, and served by the leader alone", async () => {
+  test("is known on every replica, and its tunnel is managed by the leader only", async () => {
     take(
       gatewayClass("own"),
       parameters(byApi()),
@@ -229,7 +229,7 @@ describe("a Gateway whose parameters choose a tunnel", () => {
     expect(cluster.written).toEqual([]);
   });
 
-  test("that has an address keeps it while a new leader has not asked yet, or cannot", async () => {
+  test("keeps its address until a new leader has asked the API, or if it cannot", async () => {
     const status = { addresses: [{ type: "Hostname", value: "x.cfargotunnel.com" }] };
     take(gatewayClass("own"), parameters(byApi()), secret("cloudflare", { "api-token": "wrong" }));
     take({ ...gateway(), status } as Resource);
@@ -240,7 +240,7 @@ describe("a Gateway whose parameters choose a tunnel", () => {
     expect(says(true)).toBe("x.cfargotunnel.com");
   });
 
-  test("and is then served otherwise leaves no trace in the facts", async () => {
+  test("has no tunnel facts after it changes to another data plane", async () => {
     await served();
     await until(() => tunnels.credentials(EDGE) !== undefined);
     take({ ...parameters(byApi()), spec: { dataPlane: "embedded" } } as Resource);
@@ -249,14 +249,14 @@ describe("a Gateway whose parameters choose a tunnel", () => {
   });
 });
 
-describe("which tunnel", () => {
-  test("by a name of its own", async () => {
+describe("the tunnel of a Gateway", () => {
+  test("has the name that the parameters give", async () => {
     await served({ name: "shared-edge" });
     await until(() => tunnels.credentials(EDGE) !== undefined);
     expect(api.named("shared-edge")).toBeDefined();
   });
 
-  test("by id: it is configured, and has no finalizer", async () => {
+  test("is found by its id and configured, and the Gateway has no finalizer", async () => {
     const { id } = api.add("made by hand");
     await served({ tunnelId: id });
     await until(() => tunnels.credentials(EDGE) !== undefined);
@@ -265,14 +265,14 @@ describe("which tunnel", () => {
     expect(api.count("POST", /./)).toBe(0);
   });
 
-  test("by an id that there is not", async () => {
+  test("is an error if there is no tunnel with its id", async () => {
     await served({ tunnelId: "8a4dc4a0-3c29-4f2c-9c3c-1f0d7b0f0a11" });
     await until(() => says().includes("Invalid"));
     expect(says()).toContain("no such account or tunnel");
     expect(says()).not.toContain("cfargotunnel.com");
   });
 
-  test("by its token, without the API", async () => {
+  test("is used by its token alone, without the API", async () => {
     const tunnel = api.add("made by hand");
     const token = api.tokenOf(tunnel);
     take(gatewayClass("own"), parameters({ tunnelTokenSecretRef: { name: "t" } }), gateway());
@@ -285,7 +285,7 @@ describe("which tunnel", () => {
     expect(api.requests).toEqual([]);
   });
 
-  test("by a token that is none: said without a word of it", async () => {
+  test("is an error if its token is not valid, and the message does not quote the token", async () => {
     take(gatewayClass("own"), parameters({ tunnelTokenSecretRef: { name: "t" } }), gateway());
     take(secret("t", { "tunnel-token": "hunter2" }));
     serve("edge");
@@ -294,7 +294,7 @@ describe("which tunnel", () => {
     expect(`${says()} ${log.join(" ")}`).not.toContain("hunter2");
   });
 
-  test("that was deleted behind our back is made again, with another token for the pods", async () => {
+  test("is created again after somebody deleted it, with a new token for the pods", async () => {
     await served();
     await until(() => tunnels.credentials(EDGE) !== undefined);
     const first = api.named("mergeway.infra.edge");
@@ -306,7 +306,7 @@ describe("which tunnel", () => {
     expect(says(true)).toBe(`${second?.id}.cfargotunnel.com`);
   });
 
-  test("that is in use elsewhere, by another cluster say, is left alone", async () => {
+  test("is not taken over while another cluster uses it", async () => {
     const tunnel = api.add("mergeway.infra.edge");
     tunnel.connections.set("c", { connector: "c", location: "x" });
     await served();
@@ -318,7 +318,7 @@ describe("which tunnel", () => {
     expect(cluster.tokens.size).toBe(0);
   });
 
-  test("that the Gateway had before this controller led is its own, in use or not", async () => {
+  test("stays its own if it is in the Gateway's status, also while it is in use", async () => {
     const tunnel = api.add("mergeway.infra.edge");
     tunnel.connections.set("c", { connector: "c", location: "x" });
     const status = { addresses: [{ type: "Hostname", value: `${tunnel.id}.cfargotunnel.com` }] };
@@ -329,7 +329,7 @@ describe("which tunnel", () => {
     await until(() => tunnels.credentials(EDGE) !== undefined);
   });
 
-  test("that another Gateway of the class has already: the older one keeps it", async () => {
+  test("belongs to the older of two Gateways that ask for the same one", async () => {
     take(gatewayClass("own"), parameters(byApi({ name: "shared" })));
     take(secret("cloudflare", { "api-token": api.token }));
     take(gateway("edge", {}, { creationTimestamp: "2026-01-02T00:00:00Z" }));
@@ -345,7 +345,7 @@ describe("which tunnel", () => {
 });
 
 describe("credentials", () => {
-  test("of a Gateway's own parameters are read in its own namespace alone", async () => {
+  test("of a Gateway's own parameters are read in its own namespace only", async () => {
     take(gatewayClass(), parameters(byApi()), secret("cloudflare", { "api-token": api.token }, "other"));
     take(gateway("edge", { infrastructure: { parametersRef: OWN } }));
     serve("edge");
@@ -366,7 +366,7 @@ describe("credentials", () => {
     await until(() => tunnels.credentials(EDGE) !== undefined);
   });
 
-  test("that are refused: a clear word, no leak, and another try as soon as they are mended", async () => {
+  test("that are rejected give a clear message without a secret, and are tried again when they change", async () => {
     await served({}, api.powerlessToken);
     await until(() => says().includes("Invalid"));
     expect(says()).toContain("Cloudflare refuses the API token");
@@ -377,7 +377,7 @@ describe("credentials", () => {
     expect(says(true)).toMatch(/^[0-9a-f-]{36}\.cfargotunnel\.com$/);
   });
 
-  test("that are withdrawn later take nothing from a Gateway whose connectors are connected", async () => {
+  test("that are removed later change nothing for a Gateway with connected connectors", async () => {
     await served();
     await until(() => says().includes("no connector"));
     const address = says(true);
@@ -387,7 +387,7 @@ describe("credentials", () => {
   });
 });
 
-test("rate limits and failures of the API pass, and are no reason to act", async () => {
+test("rate limits and failures of the API are retried and change nothing", async () => {
   api.faults.push(
     { status: 429, headers: { "retry-after": "0" } },
     { status: 502 },
@@ -398,7 +398,7 @@ test("rate limits and failures of the API pass, and are no reason to act", async
   expect([...api.tunnels.values()].filter(({ name }) => name === "mergeway.infra.edge")).toHaveLength(1);
 });
 
-test("a Secret that cannot be written is said, and tried again", async () => {
+test("a Secret that cannot be written is reported and tried again", async () => {
   cluster.failing = true;
   await served();
   await until(() => says().includes("Pending no"));
@@ -406,7 +406,7 @@ test("a Secret that cannot be written is said, and tried again", async () => {
   await until(() => tunnels.credentials(EDGE) !== undefined);
 });
 
-test("an address that was asked for and is not the tunnel's", async () => {
+test("an address in the spec that is not the tunnel's is reported", async () => {
   take(gatewayClass("own"), parameters(byApi()), secret("cloudflare", { "api-token": api.token }));
   take(gateway("edge", { addresses: [{ type: "Hostname", value: "mine.example.com" }] }));
   serve("edge");
@@ -418,7 +418,7 @@ test("an address that was asked for and is not the tunnel's", async () => {
 describe("a Gateway that is deleted", () => {
   const deleting = { deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [FINALIZER] };
 
-  test("takes its tunnel with it: pods, tunnel, Gateway, in this order", async () => {
+  test("goes after its pods and its tunnel, in this order", async () => {
     await served();
     await until(() => tunnels.credentials(EDGE) !== undefined);
     const tunnel = api.named("mergeway.infra.edge");
@@ -433,7 +433,7 @@ describe("a Gateway that is deleted", () => {
     expect(cluster.written).toEqual(["+finalizer edge", "-pods edge", "-finalizer edge"]);
   });
 
-  test("while nobody led: the next leader sees to it", async () => {
+  test("is finished by the next leader if none led at the time", async () => {
     const tunnel = api.add("mergeway.infra.edge");
     const status = { addresses: [{ type: "Hostname", value: `${tunnel.id}.cfargotunnel.com` }] };
     take(gatewayClass("own"), parameters(byApi()), secret("cloudflare", { "api-token": api.token }));
@@ -443,7 +443,7 @@ describe("a Gateway that is deleted", () => {
     expect(tunnel.deleted).toBe(true);
   });
 
-  test("stays, and says why, while the API refuses; and goes when it does not", async () => {
+  test("stays while the API refuses, with a reason, and goes when it does not", async () => {
     await served();
     await until(() => tunnels.credentials(EDGE) !== undefined);
     api.faultFor = () => ({ status: 403 });
@@ -458,7 +458,7 @@ describe("a Gateway that is deleted", () => {
     expect(api.named("mergeway.infra.edge")).toBeUndefined();
   });
 
-  test("after its credentials: they are still known", async () => {
+  test("is finished with the credentials that were deleted before it", async () => {
     await served();
     await until(() => tunnels.credentials(EDGE) !== undefined);
     remove("Secret/infra/cloudflare");
@@ -468,7 +468,7 @@ describe("a Gateway that is deleted", () => {
     expect(api.named("mergeway.infra.edge")).toBeUndefined();
   });
 
-  test("without any credentials is not kept for ever: the tunnel is left behind, and that is said", async () => {
+  test("goes without any credentials; the tunnel is left behind, which is reported", async () => {
     const tunnel = api.add("mergeway.infra.edge");
     take(gatewayClass("own"), parameters(byApi()), gateway("edge", {}, deleting));
     await tunnels.lead(true);
@@ -487,7 +487,7 @@ describe("a Gateway that is deleted", () => {
     expect(stuck).toEqual([]);
   });
 
-  test("and never had the tunnel that bears its name leaves it to whoever has", async () => {
+  test("does not delete a tunnel of its name that it never had", async () => {
     const tunnel = api.add("mergeway.infra.edge");
     take(gatewayClass("own"), parameters(byApi()), secret("cloudflare", { "api-token": api.token }));
     take(gateway("edge", {}, deleting));
@@ -496,7 +496,7 @@ describe("a Gateway that is deleted", () => {
     expect(tunnel.deleted).toBe(false);
   });
 
-  test("where tunnels are switched off by now: that is said", async () => {
+  test("is reported as stuck where tunnels are switched off now", async () => {
     tunnels = start(false);
     take(gatewayClass("own"), parameters(byApi()), secret("cloudflare", { "api-token": api.token }));
     take(gateway("edge", {}, deleting));
@@ -508,7 +508,7 @@ describe("a Gateway that is deleted", () => {
     expect(cluster.written).toEqual([]);
   });
 
-  test("of another controller's class is none of our business", async () => {
+  test("is ignored if its class belongs to another controller", async () => {
     take({ ...gatewayClass(), spec: { controllerName: "other.example/controller" } } as Resource);
     take(gateway("edge", {}, deleting));
     await tunnels.lead(true);

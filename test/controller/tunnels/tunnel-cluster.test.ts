@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Gateway } from "../../../src/api/gateway.ts";
+import { ClusterInfrastructure } from "../../../src/controller/cluster-infrastructure.ts";
 import { KubernetesTunnels } from "../../../src/controller/tunnels/tunnel-cluster.ts";
 import { Credential } from "../../../src/dataplanes/tunnel/cloudflare/credential.ts";
 import { ApiError } from "../../../src/kubernetes/api-error.ts";
@@ -29,7 +30,7 @@ function cluster(metadata: object | undefined): { tunnels: KubernetesTunnels; wr
       return { metadata };
     },
   } as unknown as KubernetesClient;
-  return { tunnels: new KubernetesTunnels(client), written };
+  return { tunnels: new KubernetesTunnels(client, new ClusterInfrastructure(client, [])), written };
 }
 
 describe("the Secret with a tunnel's token", () => {

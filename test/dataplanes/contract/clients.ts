@@ -192,10 +192,10 @@ export function describeClients(create: CreateDataPlane): void {
         ":path": "/chat",
         "sec-websocket-version": "13",
       });
-      const greeting = once(stream, "data");
+      const firstData = once(stream, "data");
       const [headers] = await once(stream, "response");
       expect(headers, authority).toMatchObject({ ":status": 200 });
-      expect(String(((await greeting) as [Buffer])[0])).toBe("hello");
+      expect(String(((await firstData) as [Buffer])[0])).toBe("hello");
     }
   });
 }

@@ -15,9 +15,20 @@ export interface Traits {
    * itself.
    */
   readonly allInterim: boolean;
+  /**
+   * A header of the PROXY protocol with the command PROXY and no address family is that of the
+   * peer, and not an error.
+   */
+  readonly servesUnspecified: boolean;
 }
 
-export const allTraits: Traits = { ownHttp: true, endsIdle: true, endsUpgrades: true, allInterim: true };
+export const allTraits: Traits = {
+  ownHttp: true,
+  endsIdle: true,
+  endsUpgrades: true,
+  allInterim: true,
+  servesUnspecified: true,
+};
 
 /** `test`, for data planes that it is about. */
 export function onlyIf(trait: boolean): (name: string, run: () => Promise<void>) => void {

@@ -25,7 +25,7 @@ export type Outcome =
 /** An agent hands everything on to TLS; the types of Node know of some of it. */
 type SecureRequestOptions = RequestOptions & Pick<ConnectionOptions, "ALPNProtocols">;
 
-const PATIENCE_MS = 10_000;
+const TIME_LIMIT_MS = 10_000;
 
 /**
  * A client of one data plane. Cleartext connections outlive changes of the configuration unless it
@@ -122,7 +122,7 @@ export class Client {
     }
     if (session.destroyed) throw new Error("the session is gone");
     const stream = session.request(head, { endStream: true });
-    stream.setTimeout(PATIENCE_MS, () => stream.destroy(timeout()));
+    stream.setTimeout(TIME_LIMIT_MS, () => stream.destroy(timeout()));
     const failed = new Promise<never>((_resolve, reject) => {
       stream.once("error", reject);
       stream.once("close", () => reject(new Error("the stream closed without an answer")));
@@ -167,7 +167,7 @@ function newTlsAgents(): readonly [TlsAgent, TlsAgent] {
 }
 
 async function outcomeOf(sent: ClientRequest): Promise<Outcome> {
-  sent.setTimeout(PATIENCE_MS, () => sent.destroy(timeout()));
+  sent.setTimeout(TIME_LIMIT_MS, () => sent.destroy(timeout()));
   sent.end();
   const [answer] = (await once(sent, "response")) as [IncomingMessage];
   answer.resume();

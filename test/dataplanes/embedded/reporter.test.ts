@@ -32,13 +32,13 @@ function turn(): Promise<void> {
 
 test("a listener that changes is not reported again before all threads have the change", async () => {
   reporter.afterApply(upsert(web, listener("a", web, "one.example.com")));
-  reporter.portFate(web.id, BOUND);
+  reporter.portOutcome(web.id, BOUND);
   await turn();
   expect(told.map(({ id }) => id).sort()).toEqual(["a", web.id]);
   const change = upsert(listener("a", web, "two.example.com"));
   // Something else makes the listener worth a look meanwhile.
-  reporter.portFate(web.id, { bound: false, message: "taken" });
-  reporter.portFate(web.id, BOUND);
+  reporter.portOutcome(web.id, { bound: false, message: "taken" });
+  reporter.portOutcome(web.id, BOUND);
   await turn();
   expect(told).toHaveLength(2);
   reporter.afterApply(change);
@@ -48,7 +48,7 @@ test("a listener that changes is not reported again before all threads have the 
 
 test("of two changes that threads have not taken yet, the last is reported when it is taken", async () => {
   reporter.afterApply(upsert(web, listener("a", web, "one.example.com")));
-  reporter.portFate(web.id, BOUND);
+  reporter.portOutcome(web.id, BOUND);
   await turn();
   const first = upsert(listener("a", web, "two.example.com"));
   const second = upsert(listener("a", web, "three.example.com"));

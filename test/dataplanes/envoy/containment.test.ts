@@ -49,8 +49,8 @@ const suspects = fc
   )
   .map((all) => all.map(({ namespace, fault }, index) => suspect(namespace, index, fault)));
 
-describe("the search for refused rules", () => {
-  test("finds all of them and no other, with the field and what to do", () => {
+describe("the search for rejected rules", () => {
+  test("finds all of them and no other, with the field and a remedy", () => {
     fc.assert(
       fc.property(suspects, (all) => {
         const bad = all.filter((each) => !isTaken(each.rule));
@@ -67,7 +67,7 @@ describe("the search for refused rules", () => {
     );
   });
 
-  test("blames nobody of another namespace, however many bad rules one has, within so many tries", () => {
+  test("blames no rule of another namespace, however many bad rules one has, within a limited number of tries", () => {
     const bad = Array.from({ length: 2_000 }, (_, index) => suspect("bad", index, "retry"));
     const good = Array.from({ length: 64 }, (_, index) => suspect(`good-${index}`, index, "none"));
     const { found, tries } = search([...good.slice(0, 20), ...bad, ...good.slice(20)]);
@@ -77,7 +77,7 @@ describe("the search for refused rules", () => {
     expect(tries).toBeLessThanOrEqual(2 * Math.ceil(Math.log2(65)) + TRIES_PER_NAMESPACE + 2);
   });
 
-  test("finds nobody where only all of them together are refused", () => {
+  test("finds none if only all rules together are rejected", () => {
     const steps = findOffenders(Array.from({ length: 9 }, (_, index) => suspect("a", index, "none")));
     let step = steps.next();
     while (step.done !== true) step = steps.next(true);
@@ -85,7 +85,7 @@ describe("the search for refused rules", () => {
   });
 });
 
-describe("what is known of a refused scope", () => {
+describe("the containment of a rejected scope", () => {
   const bad = suspect("bad", 0, "retry");
   const good = suspect("good", 1, "none");
   const contained = (): Incident => {
@@ -95,13 +95,13 @@ describe("what is known of a refused scope", () => {
     return incident;
   };
 
-  test("the refused rule answers 500, the others are as they were", () => {
+  test("makes the rejected rule answer 500, and leaves the others as they were", () => {
     const [first, second] = contained().servable("host");
     expect(first).toMatchObject({ match: bad.rule.match, action: { type: "respond", status: 500 } });
     expect(second).toEqual(good.rule);
   });
 
-  test("new rules of its namespace are tried first, those of others are not", () => {
+  test("tries new rules of its namespace first, and those of others not at all", () => {
     const incident = contained();
     const later = suspect("bad", 2, "none");
     const other = suspect("good", 3, "none");
@@ -113,19 +113,61 @@ describe("what is known of a refused scope", () => {
     expect(incident.servable("host")).toContain(later.rule);
   });
 
-  test("all is as before when the refused rule has gone", () => {
+  test("ends when the rejected rule is deleted", () => {
     const incident = contained();
     incident.take([good]);
     expect(incident.isOver).toBe(true);
     expect(incident.servable("host")).toEqual([good.rule]);
   });
 
-  test("a rule that was mended is over as soon as it was tried", () => {
+  test("ends for a corrected rule as soon as it was tried", () => {
     const incident = contained();
     const mended = suspect("bad", 0, "none");
     incident.take([mended, good]);
     expect(incident.isOver).toBe(false);
     incident.learn([mended], []);
     expect(incident.isOver).toBe(true);
+  });
+
+  test("a refused guard is found, and its rule answers 500 without it until the guard changes", () => {
+    const check = { type: "addresses", allow: ["10.0.0.0/8"] } as const;
+    const guarded = (more: Partial<Suspect> = {}): Suspect => {
+      const made = rule({ path: "/admin", action: forwardTo("b"), guards: ["g"] });
+      return { host: "host", hostname: "shop.example", rule: made, guards: [check], ...more };
+    };
+    const steps = findOffenders([guarded(), good]);
+    let step = steps.next();
+    while (step.done !== true) step = steps.next(step.value.every((each) => each.rule.guards === undefined));
+    expect(step.value).toMatchObject([{ treatment: "500", field: "a TrafficPolicy of rules[0]" }]);
+
+    const incident = new Incident();
+    incident.take([guarded(), good]);
+    incident.learn([guarded(), good], step.value);
+    const [first] = incident.servable("host");
+    expect(first).toMatchObject({ action: { type: "respond", status: 500 } });
+    expect(first).not.toHaveProperty("guards");
+    const changed = guarded({ guards: [{ ...check, deny: [] }] });
+    incident.take([changed, good]);
+    expect(incident.untried).toEqual([changed]);
+  });
+
+  test("a rule that was taken is not left out when its guard changes", () => {
+    const made = rule({ path: "/admin", action: forwardTo("b"), guards: ["g"] });
+    const origin = { ...made.origin, namespace: "bad" };
+    const guarded = (allow: readonly string[]): Suspect => ({
+      host: "host",
+      hostname: "shop.example",
+      rule: { ...made, origin },
+      guards: [{ type: "addresses", allow }],
+    });
+    const incident = new Incident();
+    const before = guarded([]);
+    incident.take([bad, before]);
+    incident.learn([bad, before], [{ suspect: bad, treatment: "500" }]);
+    const after = guarded(["10.0.0.0/8"]);
+    incident.take([bad, after]);
+    expect(incident.untried).toEqual([]);
+    expect(incident.servable("host")).toContain(after.rule);
+    expect(incident.suspects).toEqual([after]);
   });
 });

@@ -64,7 +64,7 @@ describe("an Envoy and its controller", () => {
   const sentBy = (envoy: EnvoyDataPlane): number =>
     envoy.replicas.reduce((sum, { stream }) => sum + stream.sent, 0);
 
-  test("a refused rule is left out alone: its hostname says so, others go on", async () => {
+  test("only the rejected rule is left out: its hostname reports it, others are served", async () => {
     const { plane } = await start([
       http,
       ...tenant("good", "b"),
@@ -90,7 +90,7 @@ describe("an Envoy and its controller", () => {
     expect((await ask(plane.at(80), { host: "bad.example", path: "/ab" })).status).toBe(200);
   });
 
-  test("a refused rule among those of a starting Envoy costs nobody else", async () => {
+  test("a rejected rule in the first configuration of an Envoy affects no other", async () => {
     const bad = listener("bad", http, "bad.example");
     const refused = host(bad, "bad.example", [rule({ path: "/a#b", action: forwardTo("b") })]);
     const { plane } = await start([
@@ -107,7 +107,7 @@ describe("an Envoy and its controller", () => {
     }
   });
 
-  test("who comes back is told only what is new", async () => {
+  test("an Envoy that reconnects is sent only what has changed", async () => {
     const own = certificate("c", issue(ca, ["t.example"]));
     const t = secure("t", https, "t.example", [own]);
     const { plane, envoy } = await start([
@@ -131,7 +131,7 @@ describe("an Envoy and its controller", () => {
     expect((await ask(plane.at(80), { host: "two.example" })).status).toBe(200);
   });
 
-  test("a new tenant is what it costs: its scope, its cluster and endpoints, and nothing of others", async () => {
+  test("a new tenant costs its scope, its cluster and endpoints, and no resource of others", async () => {
     const many = Array.from({ length: 50 }, (_, index) => tenant(`t${index}`, "b")).flat();
     const { plane, envoy } = await start([http, ...many, backend("b", [await backends.echo("b")])]);
     const before = sentBy(envoy);
@@ -143,7 +143,7 @@ describe("an Envoy and its controller", () => {
     expect((await ask(plane.at(80), { host: "new.example" })).seen.backend).toBe("own");
   });
 
-  test("a burst of changes is told as its outcome", async () => {
+  test("a burst of changes is sent as its final state", async () => {
     const { plane, envoy } = await start([
       http,
       ...tenant("t", "b"),
@@ -265,7 +265,7 @@ describe("an Envoy and its controller", () => {
     await plane.until(() => plane.report("t")?.state === "programmed");
   });
 
-  test("names that clients make up are let go of, and open connections do not notice", async () => {
+  test("on-demand names are removed without an effect on open connections", async () => {
     const own = certificate("c", issue(ca, ["*.w.example"]));
     const wild = secure("wild", https, "*.w.example", [own]);
     const { plane, envoy } = await start(
@@ -276,7 +276,7 @@ describe("an Envoy and its controller", () => {
         host(wild, "*.w.example", [rule({ action: forwardTo("b") })]),
         backend("b", [await backends.echo("b")]),
       ],
-      { limits: { borrowedSecrets: 4 } },
+      { limits: { onDemandSecrets: 4 } },
     );
     const over = (servername: string) => ({ host: servername, tls: { ca: ca.cert, servername } });
     const kept = connectTls({
@@ -325,7 +325,7 @@ describe("an Envoy and its controller", () => {
     expect(dump).not.toContain("80/mine.example");
   });
 
-  test("closing lets requests finish within the limit, and no longer", async () => {
+  test("closing lets requests finish within the time limit, and no longer", async () => {
     let release = (): void => {};
     const held = new Promise<void>((resolve) => {
       release = resolve;

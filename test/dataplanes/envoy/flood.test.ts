@@ -28,10 +28,10 @@ const WANTED = process.env["FLOOD"];
 const NAMES = Number(WANTED ?? 1_500);
 const limits =
   WANTED === undefined
-    ? { ...defaultStreamLimits, borrowedSecrets: 200, borrowedPerSecond: 200 }
+    ? { ...defaultStreamLimits, onDemandSecrets: 200, onDemandPerSecond: 200 }
     : defaultStreamLimits;
 const WIDTH = 200;
-const PATIENCE_MS = 100;
+const GIVE_UP_MS = 100;
 /**
  * Names that Envoy has asked for or been told of, and the other side does not know yet. Envoy's
  * main thread has a queue of its own, which grows where others take the processor.
@@ -95,7 +95,7 @@ test("names that clients make up", { timeout: 60_000 + NAMES * 10 }, async () =>
   };
   let answered = 0;
   const failures: string[] = [];
-  const visit = async (names: () => string): Promise<void> => {
+  const askInLoop = async (names: () => string): Promise<void> => {
     while (!over) {
       const servername = names();
       const said = await ask(at, { host: servername, tls: { ca: ca.cert, servername } }).then(
@@ -110,16 +110,16 @@ test("names that clients make up", { timeout: 60_000 + NAMES * 10 }, async () =>
   let fresh = 0;
   const others = Promise.all([
     watch(),
-    visit(() => "shop.example"),
-    visit(() => "www.calm.example"),
-    visit(() => `n${fresh++}.calm.example`),
+    askInLoop(() => "shop.example"),
+    askInLoop(() => "www.calm.example"),
+    askInLoop(() => `n${fresh++}.calm.example`),
   ]);
   const wild = { port: at, pattern: "n{}.flood.example", from: 0, count: NAMES, width: WIDTH };
   const unknown = { ...wild, pattern: "n{}.nobody.example" };
   const patient = await flood(wild);
-  await flood({ ...wild, from: NAMES, patienceMs: PATIENCE_MS });
+  await flood({ ...wild, from: NAMES, giveUpMs: GIVE_UP_MS });
   const refused = await flood(unknown);
-  await flood({ ...unknown, from: NAMES, patienceMs: PATIENCE_MS });
+  await flood({ ...unknown, from: NAMES, giveUpMs: GIVE_UP_MS });
   over = true;
   await others;
 
@@ -127,11 +127,11 @@ test("names that clients make up", { timeout: 60_000 + NAMES * 10 }, async () =>
   expect(answered).toBeGreaterThan(0);
   expect(patient.served).toBeGreaterThan(0);
   expect(refused).toEqual({ served: 0, refused: NAMES, left: 0 });
-  const most = limits.borrowedSecrets + limits.borrowedPerSecond + UNDER_WAY;
+  const most = limits.onDemandSecrets + limits.onDemandPerSecond + UNDER_WAY;
   expect(peak.stream).toBeLessThanOrEqual(most);
   expect(peak.envoy).toBeLessThanOrEqual(most);
-  await expect.poll(certificates, QUIET).toBeLessThanOrEqual(limits.borrowedSecrets + CONFIGURED);
-  const bytes = limits.borrowedSecrets * BYTES_PER_NAME + SLACK_BYTES;
+  await expect.poll(certificates, QUIET).toBeLessThanOrEqual(limits.onDemandSecrets + CONFIGURED);
+  const bytes = limits.onDemandSecrets * BYTES_PER_NAME + SLACK_BYTES;
   await expect.poll(async () => (await allocated()) - before, QUIET).toBeLessThan(bytes);
   expect(await scopesOf(process)).toBe(scopes);
 });

@@ -72,7 +72,7 @@ const gateway = read({
   },
 });
 
-test("the route's parent says what is refused; nobody else is told, and it goes when the route is mended", async () => {
+test("a NACK is reported in the status of the route, of no other object, and goes when the route is corrected", async () => {
   const at = await closedPort();
   const logged: string[] = [];
   const envoy = createEnvoy(

@@ -51,7 +51,7 @@ function badMatch(namespace: string): Rule {
 const good = (namespace: string, path: string): Rule => of(namespace, { path, action: forwardTo("b") });
 const serving = (rules: readonly Rule[]): PlanItem => host(shared, "shop.example", rules);
 
-describe("what Envoy refuses", () => {
+describe("a NACK of Envoy", () => {
   const open: PlaneUnderTest[] = [];
   const logged: string[] = [];
   let backends: Backends;
@@ -88,7 +88,7 @@ describe("what Envoy refuses", () => {
   const apply = (plane: PlaneUnderTest, ...upserts: readonly PlanItem[]): Promise<void> =>
     plane.apply({ upserts, removes: [] });
 
-  test("an action of one tenant is answered with 500, and others of the hostname are served at their newest", async () => {
+  test("of one tenant's action makes its rule answer 500, and other rules of the hostname stay up to date", async () => {
     const { plane } = await start([...(await common()), serving([good("one", "/one"), good("two", "/")])]);
     await apply(
       plane,
@@ -125,7 +125,7 @@ describe("what Envoy refuses", () => {
     expect(await statusOf(plane, "/one/deep")).toBe(200);
   });
 
-  test("a match of one tenant takes no request, since none can be said to be its own", async () => {
+  test("of one tenant's match makes its rule match no request", async () => {
     const { plane } = await start([...(await common()), serving([good("one", "/one")])]);
     await apply(plane, serving([badMatch("bad"), good("one", "/new")]));
     expect(await statusOf(plane, "/new")).toBe(200);
@@ -137,7 +137,7 @@ describe("what Envoy refuses", () => {
     await plane.until(() => plane.report(hostId)?.state === "programmed");
   });
 
-  test("a fresh Envoy serves all but the refused rule, from its first request on", async () => {
+  test("of one rule lets a fresh Envoy serve all other rules from its first request on", async () => {
     const other = listener("other", http, "other.example");
     const { plane, envoy } = await start([
       ...(await common()),
@@ -169,7 +169,7 @@ describe("what Envoy refuses", () => {
     expect(logged.filter((line) => line.startsWith("Envoy refuses")).length).toBe(refusals);
   });
 
-  test("a wildcard's refused rule is contained in all scopes that it is part of", async () => {
+  test("of a wildcard's rule is contained in all scopes that have the rule", async () => {
     const wide = listener("wide", http, "*.w.example");
     const hosts = Array.from({ length: 12 }, (_, at) =>
       host(wide, `n${at}.w.example`, [good("one", `/${at}`)]),
@@ -185,7 +185,7 @@ describe("what Envoy refuses", () => {
     expect(plane.report(all.id)?.rules).toHaveLength(1);
   });
 
-  test("a hundred bad rules of one tenant cost a bounded number of tries, and nobody else's rule", async () => {
+  test("of a hundred rules of one tenant costs a limited number of tries, and no rule of others", async () => {
     const { plane, envoy } = await start([...(await common()), serving([good("one", "/one")])]);
     const sent = (): number => envoy.replicas.reduce((sum, { stream }) => sum + stream.sent, 0);
     const before = sent();
@@ -198,7 +198,7 @@ describe("what Envoy refuses", () => {
     expect(new Set(plane.report(hostId)?.rules?.map(({ namespace }) => namespace))).toEqual(new Set(["bad"]));
   });
 
-  test("a tenant who changes a bad rule without end does not hold up the others", async () => {
+  test("of a rule that changes all the time does not delay other tenants", async () => {
     const { plane, envoy } = await start([...(await common()), serving([good("one", "/0")])]);
     let round = 0;
     const churn = setInterval(() => {
@@ -224,7 +224,7 @@ describe("what Envoy refuses", () => {
     expect(plane.report("shared")).toEqual({ id: "shared", state: "programmed" });
   });
 
-  test("a cluster: its routes answer 500 until it changes, and only then is it tried again", async () => {
+  test("of a cluster makes its routes answer 500 until the cluster changes, and only then is it tried again", async () => {
     const echo = await backends.echo("tls");
     const tls = (hostname: string): PlanItem =>
       backend("t", [echo], { tls: { hostname, subjectAltNames: [], authorities: "system" } });
@@ -257,7 +257,7 @@ describe("what Envoy refuses", () => {
     expect(await statusOf(plane, "/t")).toBe(200);
   });
 
-  test("a listener's own TLS settings: its connections are closed, and others of the port are served at their newest", async () => {
+  test("of a listener's TLS settings closes its connections, and other listeners of the port stay up to date", async () => {
     const https = port(443, "tls");
     const own = certificate("c", issue(ca, ["*.t.example"]));
     const secured = (id: string, more: object = {}): ListenerItem => ({
@@ -295,7 +295,7 @@ describe("what Envoy refuses", () => {
     expect(await over("bad")).toBe(200);
   });
 
-  test("neither reports nor logs repeat anything of the configuration", async () => {
+  test("is reported and logged without any text of the configuration", async () => {
     const secret = "a-tenants-secret-header";
     const debug: string[] = [];
     const edits = { requestHeaders: [{ op: "set" as const, name: "authorization", value: secret }] };

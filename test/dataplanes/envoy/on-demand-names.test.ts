@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { BorrowedNames } from "../../../src/dataplanes/envoy/ads/on-demand-names.ts";
+import { OnDemandNames } from "../../../src/dataplanes/envoy/ads/on-demand-names.ts";
 
 const CAPACITY = 6;
 const PER_SECOND = 4;
 
-function flooded(owner: string, count: number, names: BorrowedNames): readonly (string | undefined)[] {
+function flooded(owner: string, count: number, names: OnDemandNames): readonly (string | undefined)[] {
   return Array.from({ length: count }, (_, at) => names.admit(`${owner}-${at}`, owner));
 }
 
-describe("names that clients make up", () => {
-  test("only so many wait, and whoever is too much belongs to the owner with the most", () => {
-    const names = new BorrowedNames(CAPACITY, PER_SECOND);
+describe("on-demand names", () => {
+  test("beyond the limit the latest waiting name of the owner with the most is rejected", () => {
+    const names = new OnDemandNames(CAPACITY, PER_SECOND);
     expect(flooded("loud", 6, names)).toEqual([
       ...[undefined, undefined, undefined, undefined],
       ...["loud-4", "loud-5"],
@@ -22,7 +22,7 @@ describe("names that clients make up", () => {
   });
 
   test("owners take turns", () => {
-    const names = new BorrowedNames(CAPACITY, PER_SECOND);
+    const names = new OnDemandNames(CAPACITY, PER_SECOND);
     flooded("loud", 3, names);
     names.admit("calm-0", "calm");
     expect(names.takeDue()).toEqual(["loud-0", "calm-0", "loud-1", "loud-2"]);
@@ -31,8 +31,8 @@ describe("names that clients make up", () => {
     expect(names.takeDue(), "a second has not passed").toEqual([]);
   });
 
-  test("no more are answered than the client keeps up with, and whoever comes then is not behind the flood", () => {
-    const names = new BorrowedNames(1_000, 500);
+  test("no more are answered than Envoy acknowledges, and a new owner does not wait for the flood", () => {
+    const names = new OnDemandNames(1_000, 500);
     flooded("loud", 500, names);
     const first = names.takeDue();
     expect(first.length).toBeLessThan(100);
@@ -42,8 +42,8 @@ describe("names that clients make up", () => {
     expect(names.takeDue()).toContain("calm-0");
   });
 
-  test("the oldest of the owner with the most make room", () => {
-    const names = new BorrowedNames(CAPACITY, PER_SECOND);
+  test("the oldest names of the owner with the most are removed first", () => {
+    const names = new OnDemandNames(CAPACITY, PER_SECOND);
     names.keep("calm-0", "calm");
     names.keep("calm-1", "calm");
     for (let at = 0; at < 6; at++) names.keep(`loud-${at}`, "loud");
@@ -52,8 +52,8 @@ describe("names that clients make up", () => {
     expect([...names.names()].sort()).toEqual(["calm-0", "calm-1", "loud-2", "loud-3", "loud-4", "loud-5"]);
   });
 
-  test("who is asked for again counts once", () => {
-    const names = new BorrowedNames(CAPACITY, PER_SECOND);
+  test("a name that is asked for again counts once", () => {
+    const names = new OnDemandNames(CAPACITY, PER_SECOND);
     names.keep("calm-0", "calm");
     names.admit("calm-0", "other");
     expect(names.size).toBe(1);

@@ -70,15 +70,15 @@ describe("replicas", () => {
     return client;
   }
 
-  test("strangers get nothing", async () => {
+  test("unknown clients get nothing", async () => {
     const { at } = await serve();
-    const stranger = join(at, "stranger", "infra/edge");
-    stranger.ask(types.cluster);
-    expect(await stranger.status).toBe("16");
-    expect(stranger.got).toEqual([]);
+    const unknown = join(at, "unknown", "infra/edge");
+    unknown.ask(types.cluster);
+    expect(await unknown.status).toBe("16");
+    expect(unknown.got).toEqual([]);
   });
 
-  test("each sees its own Gateway, and nothing before what it needs", async () => {
+  test("each receives its own Gateway only, and no resource before what it refers to", async () => {
     const { at } = await serve();
     const mine = join(at, "known-1", "infra/edge");
     mine.ask(types.scope);
@@ -92,7 +92,7 @@ describe("replicas", () => {
     await expect.poll(() => other.got).toEqual(["81/theirs.example"]);
   });
 
-  test("one that refuses a scope is enough for a rejection, in words of our own, until it leaves", async () => {
+  test("the NACK of one replica makes the scope rejected, with our own message, until it leaves", async () => {
     const { at, reports } = await serve();
     const good = join(at, "known-1", "infra/edge");
     const bad = join(at, "known-2", "infra/edge");
@@ -135,7 +135,7 @@ describe("replicas", () => {
     },
   );
 
-  test("a refused table of wildcards is reported with the listeners that wait for it, until it is taken", async () => {
+  test("a NACK of the wildcard table is reported with the listeners that wait for it, until an ACK", async () => {
     const { plane, at, reports } = await serve();
     const client = join(at, "known-1", "infra/edge");
     for (const type of [types.cluster, types.scope, types.listener]) client.ask(type);

@@ -31,7 +31,7 @@ class Client {
     this.store.set(resource("listener", "port", content("0")));
     this.stream = new AdsStream({
       store: this.store,
-      limits: { ...defaultStreamLimits, borrowedPerSecond: 1, borrowedSecrets: 1 },
+      limits: { ...defaultStreamLimits, onDemandPerSecond: 1, onDemandSecrets: 1 },
       write: () => {
         this.#sent++;
         return true;
@@ -88,7 +88,7 @@ function content(text: string): Message {
 }
 
 describe("a mark on the stream of an Envoy", () => {
-  test("is passed when everything before it is answered for", async () => {
+  test("is passed when Envoy has answered for everything before it", async () => {
     const client = new Client();
     const early = client.stream.mark();
     expect(early()).toBe(false);
@@ -104,7 +104,7 @@ describe("a mark on the stream of an Envoy", () => {
     expect(mark()).toBe(true);
   });
 
-  test("is passed though something newer is always under way", async () => {
+  test("is passed although a newer change is always under way", async () => {
     const client = new Client();
     await client.subscribe("listener");
     await client.answer("listener");
@@ -119,7 +119,7 @@ describe("a mark on the stream of an Envoy", () => {
     expect(client.stream.settled).toBe(false);
   });
 
-  test("does not wait for names of a client's making, of which there is no end", async () => {
+  test("does not wait for on-demand names", async () => {
     const client = new Client();
     await client.subscribe("listener");
     await client.answer("listener");
@@ -132,7 +132,7 @@ describe("a mark on the stream of an Envoy", () => {
     expect(mark()).toBe(true);
   });
 
-  test("nor does a stream that is asked whether it has settled, but for what changes of names that a client has", async () => {
+  test("a stream is settled while new on-demand names wait, but not while one that Envoy has changes", async () => {
     const client = new Client();
     await client.subscribe("listener");
     await client.answer("listener");
@@ -147,7 +147,7 @@ describe("a mark on the stream of an Envoy", () => {
     expect(client.stream.settled).toBe(true);
   });
 
-  test("waits for names of the configuration", async () => {
+  test("waits for configured names", async () => {
     const client = new Client();
     await client.subscribe("listener");
     await client.subscribe("secret", [CONFIGURED]);
@@ -167,7 +167,7 @@ describe("an Envoy that is frozen", () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   });
 
-  test("does not serve what it is given before it goes on", async () => {
+  test("does not serve a change before it resumes", async () => {
     const backends = new Backends();
     cleanups.push(() => backends.release());
     const http = port(80);

@@ -43,7 +43,7 @@ describe("which pods lag", () => {
   const NONE = { replicas: 2, lagging: [] };
   const B = { replicas: 2, lagging: ["b"] };
 
-  it("says nothing of the time that a delta takes", () => {
+  it("does not report a pod within the time that a delta takes", () => {
     twoPods();
     for (let plan = 2; plan < 2_000; plan++) {
       confirmations.planned(GATEWAY, String(plan));
@@ -53,7 +53,7 @@ describe("which pods lag", () => {
     expect(told).toEqual([]);
   });
 
-  it("names the pod that has not told of the newest plan for so long, and unsays it when it has", () => {
+  it("reports a pod that has not confirmed the newest plan in time, until it does", () => {
     twoPods();
     confirmations.planned(GATEWAY, "2");
     confirmations.said(GATEWAY, "a", "2");
@@ -67,7 +67,7 @@ describe("which pods lag", () => {
     expect(told).toEqual([B, NONE]);
   });
 
-  it("does not take a pod for one that lags because plans are always newer than what it can tell", () => {
+  it("does not report a pod under a steady flow of changes that it follows", () => {
     twoPods();
     for (let plan = 2; plan < 500; plan++) {
       confirmations.planned(GATEWAY, String(plan));
@@ -78,7 +78,7 @@ describe("which pods lag", () => {
     expect(told).toEqual([]);
   });
 
-  it("sees that a pod is far behind, though it goes on telling", () => {
+  it("reports a pod that confirms only plans of long ago", () => {
     twoPods();
     for (let plan = 2; plan < 300; plan++) {
       confirmations.planned(GATEWAY, String(plan));
@@ -90,7 +90,7 @@ describe("which pods lag", () => {
     expect(told).toEqual([B]);
   });
 
-  it("takes a plan that only another controller had for a sign of life", () => {
+  it("takes a digest that only another controller had as proof that the pod is alive", () => {
     twoPods();
     for (let step = 0; step < 200; step++) {
       confirmations.planned(GATEWAY, `here ${step}`);
@@ -102,7 +102,7 @@ describe("which pods lag", () => {
     expect(told).toEqual([{ replicas: 2, lagging: ["a", "b"] }]);
   });
 
-  it("is not misled by a plan of long ago that a pod comes by again on another controller's way", () => {
+  it("does not report a pod that passes through an old plan on its way along another controller's changes", () => {
     twoPods();
     const say = (plan: string): void => {
       for (const name of ["a", "b"]) confirmations.said(GATEWAY, name, plan);
@@ -122,7 +122,7 @@ describe("which pods lag", () => {
     expect(told).toEqual([]);
   });
 
-  it("sees that a pod was taken back to an old plan", () => {
+  it("reports a pod that went back to an old plan", () => {
     twoPods();
     confirmations.planned(GATEWAY, "2");
     for (const name of ["a", "b"]) confirmations.said(GATEWAY, name, "2");
@@ -141,7 +141,7 @@ describe("which pods lag", () => {
     expect(told).toEqual([]);
   });
 
-  it("goes on naming a pod that has left the stream, until it is gone from its Service", () => {
+  it("still reports a lagging pod without a stream, until it is gone from its Service", () => {
     twoPods();
     confirmations.planned(GATEWAY, "2");
     confirmations.said(GATEWAY, "a", "2");
@@ -153,14 +153,14 @@ describe("which pods lag", () => {
     expect(told).toEqual([B, { replicas: 1, lagging: [] }]);
   });
 
-  it("says nothing of a pod that left the stream with the newest plan", () => {
+  it("does not report a pod that left the stream with the newest plan", () => {
     twoPods();
     confirmations.left(GATEWAY, "b");
     pass(10 * LAG_MS);
     expect(told).toEqual([]);
   });
 
-  it("forgets a pod that is neither connected nor known otherwise", () => {
+  it("forgets a pod that has no stream and is not in its Service", () => {
     confirmations.planned(GATEWAY, "1");
     confirmations.joined(GATEWAY, "b");
     confirmations.said(GATEWAY, "b", "1");
@@ -173,7 +173,7 @@ describe("which pods lag", () => {
     ]);
   });
 
-  it("gives pods that it has not seen up to date yet more time: they have to find it first", () => {
+  it("gives a pod that was never up to date more time", () => {
     confirmations.planned(GATEWAY, "1");
     confirmations.exist(GATEWAY, [
       { name: "a", isReady: true },
@@ -188,7 +188,7 @@ describe("which pods lag", () => {
     expect(told).toEqual([{ replicas: 3, lagging: ["b"] }]);
   });
 
-  it("gives them that time, too, when all that they tell is unknown: another version may have made their plan", () => {
+  it("gives that time also to a pod with only unknown digests: another release may have made its plan", () => {
     confirmations.planned(GATEWAY, "1");
     confirmations.joined(GATEWAY, "a");
     confirmations.said(GATEWAY, "a", "of another version");
@@ -198,7 +198,7 @@ describe("which pods lag", () => {
     expect(told).toEqual([{ replicas: 1, lagging: ["a"] }]);
   });
 
-  it("says nothing of pods that are connected and of a version that tells nothing", () => {
+  it("does not report connected pods of a version that sends no digests", () => {
     confirmations.planned(GATEWAY, "1");
     confirmations.exist(GATEWAY, [{ name: "old", isReady: true }]);
     confirmations.joined(GATEWAY, "old");

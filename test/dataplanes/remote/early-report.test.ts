@@ -94,7 +94,7 @@ async function pod(port: number): Promise<void> {
   });
 }
 
-test("a report that reaches a controller before the item it speaks of counts when the item comes", async () => {
+test("a report that reaches a controller before its item counts when the item arrives", async () => {
   const first = await controller("127.0.0.1", 0);
   const second = await controller("127.0.0.2", first.port);
   const both = [first, second];

@@ -137,8 +137,8 @@ async function twoPods(): Promise<readonly [Pod, Pod]> {
   return pods;
 }
 
-describe("a pod whose data plane does not take what it is given", () => {
-  test("lags for both controllers, and for neither when it has taken it", async () => {
+describe("a pod whose data plane does not apply a change", () => {
+  test("lags for both controllers, until it has applied it", async () => {
     const [, b] = await twoPods();
     b.freeze();
     apply(item("one", "another"));
@@ -149,7 +149,7 @@ describe("a pod whose data plane does not take what it is given", () => {
     await expect.poll(confirmed, PATIENT).toEqual(both(2));
   });
 
-  test("does not lag when what it was to take is taken back", async () => {
+  test("does not lag when the change is reverted", async () => {
     const [, b] = await twoPods();
     b.freeze();
     apply(item("one", "another"));
@@ -158,7 +158,7 @@ describe("a pod whose data plane does not take what it is given", () => {
     await expect.poll(confirmed, PATIENT).toEqual(both(2));
   });
 
-  test("lags on while it is away from the stream, until it is gone for good", async () => {
+  test("still lags without a stream, until it is gone from its Service", async () => {
     const [, b] = await twoPods();
     b.freeze();
     apply(item("three"));
@@ -173,7 +173,7 @@ describe("a pod whose data plane does not take what it is given", () => {
   });
 });
 
-test("a controller whose plan the pods have from another one does not take them for up to date", async () => {
+test("a controller does not count pods as up to date that have another controller's plan", async () => {
   await twoPods();
   // The second one knows something that the first does not.
   controllers[1]?.apply({ upserts: [item("newer")], removes: [] });

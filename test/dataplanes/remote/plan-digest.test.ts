@@ -16,7 +16,7 @@ function digest(texts: Iterable<string>): string {
 }
 
 describe("the digest of a plan", () => {
-  it("tells what is held, in whatever order and by whatever way it came", () => {
+  it("depends on the items alone, not on their order or history", () => {
     const texts = fc.uniqueArray(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 20 });
     fc.assert(
       fc.property(texts, fc.string({ minLength: 30, maxLength: 40 }), (held, other) => {
@@ -31,7 +31,7 @@ describe("the digest of a plan", () => {
     );
   });
 
-  it("is the same whatever history a controller has seen", () => {
+  it("is the same for all controllers, whatever changes they have seen", () => {
     let items = 0;
     fc.assert(
       fc.property(history, (steps) => {

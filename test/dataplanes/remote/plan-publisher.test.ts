@@ -64,7 +64,7 @@ describe("a publisher", () => {
   const apply = (...upserts: readonly PlanItem[]): void => publisher.apply({ upserts, removes: [] });
   const types = ({ heard }: Pod): readonly string[] => heard.map(({ type }) => type);
 
-  it("asks a pod for its reports again when it knows others, ever more rarely while that does not help", () => {
+  it("asks a pod for all reports when the digests differ, at growing intervals", () => {
     const pod = admit({ ...HELLO, protocol: 2 });
     const other = new ReportState();
     other.set({ id: "port:1", of: "v1", state: "programmed" });
@@ -78,7 +78,7 @@ describe("a publisher", () => {
     expect(types(pod)).toHaveLength(7);
   });
 
-  it("offers the leader's plan to a pod that does not come by it, and to nobody when it does not lead", () => {
+  it("offers its plan to a lagging pod while it leads, and only then", () => {
     apply(port(80));
     const pod = admit({ ...HELLO, protocol: 2 });
     pod.say({ type: "report", reports: [], holds: digestOfPlan(port(80)) });
@@ -93,7 +93,7 @@ describe("a publisher", () => {
     expect(types(pod).slice(3)).toEqual(["delta"]);
   });
 
-  it("ends the stream of a pod that has acknowledged everything and serves something else", () => {
+  it("closes the stream of a pod that has acknowledged everything and serves another digest", () => {
     apply(port(80));
     const pod = admit({ ...HELLO, protocol: 2 });
     pod.say({ type: "serve", have: {} });
@@ -107,7 +107,7 @@ describe("a publisher", () => {
     expect(pod.isClosed).toBe(true);
   });
 
-  it("takes a pod that serves the whole plan, and has told of everything that it has to tell, for serving each item", () => {
+  it("counts every item as programmed when a pod serves the whole plan and all its reports are known", () => {
     apply(port(80));
     const pod = admit({ ...HELLO, protocol: 2 });
     const beat: PodMessage = {
@@ -122,7 +122,7 @@ describe("a publisher", () => {
   });
 
   describe("with a pod of protocol 1", () => {
-    it("believes what it says before the item comes, and after it has changed", () => {
+    it("counts its reports before the item arrives, and after it has changed", () => {
       const pod = admit(HELLO);
       pod.say({ type: "report", reports: [{ id: "port:80", state: "programmed" }], holds: "" });
       apply(port(80));
@@ -132,7 +132,7 @@ describe("a publisher", () => {
       expect(told).toHaveLength(1);
     });
 
-    it("says nothing but deltas, whatever it says: it takes everything for one", () => {
+    it("sends nothing but deltas, because the pod reads every message as one", () => {
       publisher.lead(true);
       apply(port(80));
       const pod = admit(HELLO);
@@ -143,7 +143,7 @@ describe("a publisher", () => {
       expect(types(pod)).toEqual(["delta", "delta"]);
     });
 
-    it("takes one that serves the whole plan for serving each item", () => {
+    it("counts every item as programmed when the pod serves the whole plan", () => {
       apply(port(80));
       const pod = admit(HELLO);
       pod.say({ type: "report", reports: [], holds: digestOfPlan(port(80)) });

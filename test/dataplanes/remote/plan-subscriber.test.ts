@@ -125,7 +125,7 @@ describe("a subscriber", () => {
     });
   });
 
-  it("says that it has forgotten what it has no more", () => {
+  it("reports the items that it no longer has", () => {
     connect("new");
     deliver("new", port(80));
     report({ id: "port:80", state: "programmed" });
@@ -133,7 +133,7 @@ describe("a subscriber", () => {
     expect(link("new").reports.at(-1)).toMatchObject({ forgets: ["port:80"], told: toldOf() });
   });
 
-  it("tells everything anew to whoever asks, and how things stand with every beat", () => {
+  it("sends all reports when asked, and its digests with every beat", () => {
     connect("new", "other");
     deliver("new", port(80));
     report({ id: "port:80", state: "programmed" });
@@ -145,7 +145,7 @@ describe("a subscriber", () => {
     expect(link("new").reports.at(-1)).toMatchObject({ reports: [], told: toldOf(PROGRAMMED) });
   });
 
-  it("takes its items from the leader that offers them, and leaves the one before", () => {
+  it("takes its items from the leader that offers them, and resets the former stream", () => {
     connect("new", "other");
     expect(link("new").said.map(({ type }) => type)).toContain("serve");
     link("other").events.onMessage({ type: "offer" });
@@ -156,7 +156,7 @@ describe("a subscriber", () => {
   });
 
   describe("with a controller of protocol 1", () => {
-    it("says nothing that it would refuse", () => {
+    it("sends nothing that the controller would refuse", () => {
       connect("old", "new");
       deliver("old", port(80));
       report({ id: "port:80", state: "programmed" });
@@ -165,7 +165,7 @@ describe("a subscriber", () => {
       expect([...types].sort()).toEqual(["report", "serve"]);
     });
 
-    it("repeats its reports, which may have come before their items: every so often, and when an item comes again", () => {
+    it("repeats its reports at intervals, and when an item is added again", () => {
       connect("old", "new");
       deliver("old", port(80));
       report({ id: "port:80", state: "programmed" });

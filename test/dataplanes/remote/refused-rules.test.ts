@@ -23,7 +23,7 @@ describe("refused rules of a host", () => {
     expect(soundReports(JSON.parse(JSON.stringify([refused])))).toEqual([refused]);
   });
 
-  test("that are no rules, or too many, or too long, are left out or cut", () => {
+  test("are dropped or cut if they are invalid, too many or too long", () => {
     const odd = [
       null,
       1,
@@ -39,7 +39,7 @@ describe("refused rules of a host", () => {
     expect(long?.rules?.[0]?.message).toHaveLength(256);
   });
 
-  test("are part of what both ends compare", () => {
+  test("are part of the digest that both sides compare", () => {
     const one = new ReportState();
     const other = new ReportState();
     one.set(refused);

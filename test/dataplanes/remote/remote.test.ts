@@ -126,7 +126,7 @@ describe("the stream between controller and pods", () => {
     await expect.poll(() => [...dataPlane.items.keys()], PATIENT).toEqual(["listener:b"]);
   });
 
-  it("tells the fate of an item that comes again after it had gone", async () => {
+  it("reports on an item again that was removed and added", async () => {
     const reports: ItemReport[] = [];
     const { server, port } = await controller(0, reports);
     server.apply({ upserts: [listener("a")], removes: [] });
@@ -140,10 +140,10 @@ describe("the stream between controller and pods", () => {
   it("refuses a pod whose token is not its Gateway's", async () => {
     const { server, port } = await controller();
     server.apply({ upserts: [listener("a")], removes: [] });
-    const stranger = await pod(port, { token: "token of other/gateway", name: "stranger" });
+    const unauthorised = await pod(port, { token: "token of other/gateway", name: "unauthorised" });
     const honest = await pod(port, { name: "honest" });
     await expect.poll(() => honest.dataPlane.items.size, PATIENT).toBe(1);
-    expect(stranger.dataPlane.items.size).toBe(0);
+    expect(unauthorised.dataPlane.items.size).toBe(0);
   });
 
   it("keeps serving without a controller, also after its own restart, and is then sent only what differs", async () => {
@@ -177,7 +177,7 @@ describe("the stream between controller and pods", () => {
     expect(sent).toEqual(["listener:new"]);
   });
 
-  it("starts from what a journal cut in the middle of a line still says", async () => {
+  it("starts from the complete lines of a journal that was cut", async () => {
     const { server, port } = await controller();
     server.apply({ upserts: [listener("a"), listener("b")], removes: [] });
     const before = await pod(port);
@@ -196,7 +196,7 @@ describe("the stream between controller and pods", () => {
     expect(again.digest).toBe(cut.digest);
   });
 
-  it("keeps a journal small, and loses nothing of it when it is rewritten", async () => {
+  it("keeps the journal small, and loses no item when it is rewritten", async () => {
     const kept = await PlanJournal.open(join(directory, "rewritten"));
     for (let count = 0; count < 500; count++) {
       const names = [`a${count % 7}`, "b"];

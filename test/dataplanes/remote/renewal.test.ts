@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ServingCertificate } from "../../../src/controller/serving-certificate.ts";
+import { ServingCertificate } from "../../../src/controller/pod-stream/serving-certificate.ts";
 import { runPlanClient } from "../../../src/dataplanes/remote/subscriber/plan-client.ts";
 import { PlanJournal } from "../../../src/dataplanes/remote/subscriber/plan-journal.ts";
 import { KeyPair } from "../../../src/infra/authority.ts";
@@ -39,7 +39,7 @@ describe("the certificate of the plan stream", () => {
     return serialNumber;
   }
 
-  it("is renewed while streams go on; whoever comes later is shown the new one", async () => {
+  it("is renewed while streams stay open, and is used for new connections", async () => {
     let now = Date.now();
     const serving = new ServingCertificate(own, "localhost:1", () => new Date(now));
     const server = new PublishingServer({

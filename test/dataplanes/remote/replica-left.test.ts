@@ -40,7 +40,7 @@ async function controller(
   return server;
 }
 
-test("a pod takes its plan from the replica that is left", async () => {
+test("a pod takes its plan from the remaining replica", async () => {
   const pair = selfSigned(["localhost"]);
   const first = await controller("127.0.0.1", 0, pair);
   const port = await first.listen();

@@ -13,7 +13,7 @@ const A: ReportingReplica = { id: `${GATEWAY} a`, gateway: GATEWAY };
 const B: ReportingReplica = { id: `${GATEWAY} b`, gateway: GATEWAY };
 const { unconfirmedMs: UNCONFIRMED_MS, repairMs: REPAIR_MS } = REPORT_LIMITS;
 
-describe("what pods say of items", () => {
+describe("a report of a pod", () => {
   let now: number;
   let plan: Map<string, { readonly gateway: string; readonly version: string }>;
   let told: ItemReport[];
@@ -55,14 +55,14 @@ describe("what pods say of items", () => {
   const PROGRAMMED: ItemReport = { id: "x", state: "programmed" };
   const PENDING: ItemReport = { id: "x", state: "pending" };
 
-  it("counts when the item comes, if it came first", () => {
+  it("counts when the item arrives later", () => {
     say(A, programmed("v1"));
     expect(told).toEqual([]);
     planned("x", "v1");
     expect(told).toEqual([PROGRAMMED]);
   });
 
-  it("does not count for another version of the item, whichever came first", () => {
+  it("does not count for another version of the item, in either order", () => {
     say(A, programmed("v1"));
     planned("x", "v2");
     pass(10 * UNCONFIRMED_MS);
@@ -71,7 +71,7 @@ describe("what pods say of items", () => {
     expect(told).toEqual([PROGRAMMED]);
   });
 
-  it("goes on being told when the item changes, until nobody has confirmed that for too long", () => {
+  it("stays valid when the item changes, until the time limit without a new report", () => {
     planned("x", "v1");
     say(A, programmed("v1"));
     planned("x", "v2");
@@ -84,7 +84,7 @@ describe("what pods say of items", () => {
     expect(told).toEqual([PROGRAMMED, PENDING, PROGRAMMED]);
   });
 
-  it("is not told twice when a change is confirmed at once", () => {
+  it("is not passed on twice when a change is confirmed at once", () => {
     planned("x", "v1");
     say(A, programmed("v1"));
     planned("x", "v2");
@@ -93,7 +93,7 @@ describe("what pods say of items", () => {
     expect(told).toEqual([PROGRAMMED]);
   });
 
-  it("does not begin to wait anew with each change that nobody confirms", () => {
+  it("does not get a new time limit with each unconfirmed change", () => {
     planned("x", "v1");
     say(A, programmed("v1"));
     for (let version = 2; version < 6; version++) {
@@ -103,7 +103,7 @@ describe("what pods say of items", () => {
     expect(told).toEqual([PROGRAMMED, PENDING]);
   });
 
-  it("stands for an item that goes and comes again as it was, since the pod never lost it", () => {
+  it("counts for an item that is removed and added unchanged, since the pod never lost it", () => {
     planned("x", "v1");
     say(A, programmed("v1"));
     removed("x");
@@ -111,7 +111,7 @@ describe("what pods say of items", () => {
     expect(told).toEqual([PROGRAMMED, PROGRAMMED]);
   });
 
-  it("does not stand for what comes under the same id after the pod has forgotten it", () => {
+  it("does not count for a new item of the same id after the pod has forgotten it", () => {
     planned("x", "v1");
     say(A, programmed("v1"));
     removed("x");
@@ -120,7 +120,7 @@ describe("what pods say of items", () => {
     expect(told).toEqual([PROGRAMMED]);
   });
 
-  it("is a rejection as soon as one pod rejects, and until none does", () => {
+  it("makes the item rejected while at least one pod rejects it", () => {
     planned("x", "v1");
     say(A, programmed("v1"));
     const rejected: VersionReport = { id: "x", of: "v1", state: "rejected", reason: "PortUnavailable" };
@@ -131,7 +131,7 @@ describe("what pods say of items", () => {
     expect(told).toEqual([PROGRAMMED, said, PROGRAMMED]);
   });
 
-  it("stays told when the pod is lost", () => {
+  it("stays valid when the pod is lost", () => {
     planned("x", "v1");
     say(A, programmed("v1"));
     reports.forget(A);
@@ -139,7 +139,7 @@ describe("what pods say of items", () => {
     expect(told).toEqual([PROGRAMMED]);
   });
 
-  it("is replaced as a whole when the pod tells everything anew", () => {
+  it("is void after a complete list of reports without it", () => {
     planned("x", "v1");
     planned("y", "v1");
     say(A, { id: "x", of: "v1", state: "rejected" }, programmed("v1", "y"));
@@ -149,13 +149,13 @@ describe("what pods say of items", () => {
     expect(told).toHaveLength(3);
   });
 
-  it("counts for any version when the plan is another release's: its digests are not comparable", () => {
+  it("counts for any version when another release sent the plan: digests cannot be compared", () => {
     planned("x", "v1");
     reports.take(A, { type: "report", release: "1.1", reports: [programmed("other encoding")] });
     expect(told).toEqual([PROGRAMMED]);
   });
 
-  it("is believed without a version from pods that name none, but not for an item that came later", () => {
+  it("counts without a version from pods of protocol 1, but not for an item that is added later", () => {
     say(A, { id: "x", state: "programmed" });
     planned("x", "v1");
     expect(told).toEqual([PROGRAMMED]);
@@ -168,14 +168,14 @@ describe("what pods say of items", () => {
     expect(told).toEqual([PROGRAMMED]);
   });
 
-  it("counts for the pod's own Gateway only, also when the item comes later", () => {
+  it("counts for the pod's own Gateway only, also when the item arrives later", () => {
     planned("foreign", "v1", "other/gateway");
     say(A, programmed("v1", "foreign"), programmed("v1", "later"));
     planned("later", "v1", "other/gateway");
     expect(told).toEqual([]);
   });
 
-  it("is not needed where a pod serves the whole plan and rejects nothing of it", () => {
+  it("is not needed when a pod serves the whole plan and rejects no item", () => {
     planned("x", "v1");
     pass(REPAIR_MS - 1, [A.id]);
     expect(told).toEqual([]);
@@ -187,7 +187,7 @@ describe("what pods say of items", () => {
     expect(told.slice(1)).toEqual([{ id: "y", state: "rejected" }]);
   });
 
-  describe("that is ahead of the controller", () => {
+  describe("on an item that the controller does not have", () => {
     const many = (count: number): readonly VersionReport[] =>
       Array.from({ length: count }, (_, i) => ({
         id: `item-${i}`,
@@ -196,7 +196,7 @@ describe("what pods say of items", () => {
         message: "m".repeat(1_000),
       }));
 
-    it("is kept up to a limit, and asked for again after that", () => {
+    it("is kept up to a limit, and is asked for again beyond it", () => {
       const most = Math.floor(REPORT_LIMITS.ahead / 1_100);
       expect(isAgreed(many(most - 100))).toBe(true);
       expect(isAgreed(many(most + 100))).toBe(false);

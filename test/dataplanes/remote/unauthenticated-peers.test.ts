@@ -114,21 +114,21 @@ describe("a peer of the plan stream", () => {
 
   const reasons = (): readonly string[] => refusals.map(({ reason }) => reason);
 
-  it("that shows no token, or another's, is refused, and each is told once", async () => {
+  it("without a valid token is refused, and each refusal is reported once", async () => {
     await start();
     const nobody = peer({ token: "" });
     await expect.poll(() => nobody.status, PATIENT).toBe(401);
-    const thief = peer({ token: "stolen" });
-    thief.hello();
-    await expect.poll(() => thief.status, PATIENT).toBe(403);
-    await expect.poll(() => thief.isClosed && nobody.isClosed, PATIENT).toBe(true);
+    const unauthorised = peer({ token: "stolen" });
+    unauthorised.hello();
+    await expect.poll(() => unauthorised.status, PATIENT).toBe(403);
+    await expect.poll(() => unauthorised.isClosed && nobody.isClosed, PATIENT).toBe(true);
     expect(refusals).toEqual([
       { reason: "token", peer: "127.0.0.1" },
       { reason: "identity", peer: "127.0.0.1", claim: { gateway: GATEWAY, pod: "pod" } },
     ]);
   });
 
-  it("cannot fill the controller's memory with a hello that does not end", async () => {
+  it("cannot fill the controller's memory with an endless hello", async () => {
     await start();
     const endless = peer();
     endless.stream.write("x".repeat(1024 * 1024));
@@ -147,7 +147,7 @@ describe("a peer of the plan stream", () => {
     },
   );
 
-  it("that says nothing is not kept", async () => {
+  it("that sends nothing is disconnected", async () => {
     await start({ limits: { helloMs: 200 } });
     const silent = peer();
     await expect.poll(() => silent.isClosed, PATIENT).toBe(true);
@@ -159,7 +159,7 @@ describe("a peer of the plan stream", () => {
     expect(pod.isClosed).toBe(false);
   });
 
-  it("that comes in crowds does not keep others out", async () => {
+  it("that opens many connections does not keep others out", async () => {
     await start({ limits: { perAddress: 3, restMs: 60_000 } });
     for (let i = 0; i < 10; i++) peer();
     await expect.poll(() => reasons().filter((reason) => reason === "crowd").length, PATIENT).toBe(7);
@@ -168,7 +168,7 @@ describe("a peer of the plan stream", () => {
     await expect.poll(() => pod.status, PATIENT).toBe(200);
   });
 
-  it("that knocks again and again is turned away without its token being looked at", async () => {
+  it("that reconnects again and again is refused without a TokenReview", async () => {
     let reviews = 0;
     await start({
       limits: { perAddress: 3, restMs: 60_000 },
@@ -178,9 +178,9 @@ describe("a peer of the plan stream", () => {
       },
     });
     for (let i = 0; i < 8; i++) {
-      const thief = peer({ token: "stolen" });
-      thief.hello();
-      await expect.poll(() => thief.isClosed, PATIENT).toBe(true);
+      const unauthorised = peer({ token: "stolen" });
+      unauthorised.hello();
+      await expect.poll(() => unauthorised.isClosed, PATIENT).toBe(true);
     }
     expect(reviews).toBe(3);
     expect(reasons().filter((reason) => reason === "crowd")).toHaveLength(5);
@@ -202,7 +202,7 @@ describe("a peer of the plan stream", () => {
     await expect.poll(() => pod.messages.length, PATIENT).toBe(1);
   });
 
-  it("that is a pod coming back takes the place of its old connection, and what it reported stays", async () => {
+  it("that is a returning pod replaces its old connection, and its reports stay valid", async () => {
     const reports: ItemReport[] = [];
     await start();
     server.onReport((changed) => reports.push(...changed));
@@ -223,7 +223,7 @@ describe("a peer of the plan stream", () => {
     expect(reports).toEqual([{ id: "listener:a", state: "rejected", reason: "No" }]);
   });
 
-  it("that asks for the plan twice is cut off: each time would be a whole plan in memory", async () => {
+  it("that asks for the plan twice is disconnected", async () => {
     await start();
     const pod = peer();
     pod.hello();
@@ -233,7 +233,7 @@ describe("a peer of the plan stream", () => {
     await expect.poll(() => pod.stream.closed, PATIENT).toBe(true);
   });
 
-  it("that does not read is sent no more than the stream takes, and is seen to be behind", async () => {
+  it("that does not read is sent no more than the stream accepts, and is shown to lag", async () => {
     await start();
     const items = Array.from({ length: 5_000 }, (_, i) => listener(`n${i}`, `${"x".repeat(500)}.test`));
     server.apply({ upserts: items, removes: [] });
@@ -249,7 +249,7 @@ describe("a peer of the plan stream", () => {
     await expect.poll(() => server.lags[0]?.unsent, PATIENT).toBe(0);
   });
 
-  it("that is a pod speaks only sense, and only of its own Gateway", async () => {
+  it("that is a pod can report only valid data, and only on its own Gateway", async () => {
     const reports: ItemReport[] = [];
     await start();
     server.onReport((changed) => reports.push(...changed));
@@ -273,7 +273,7 @@ describe("a peer of the plan stream", () => {
     expect(reports).toEqual([{ id: "listener:a", state: "rejected", message: "m".repeat(1024) }]);
   });
 
-  it("is followed from the change to its acknowledgement", async () => {
+  it("is measured from the change to its acknowledgement", async () => {
     const stages: string[] = [];
     const seconds: number[] = [];
     await start({
@@ -308,7 +308,7 @@ describe("a peer of the plan stream", () => {
     for (const took of seconds) expect(took).toBeGreaterThanOrEqual(5);
   });
 
-  it("that goes away is not waited for", async () => {
+  it("that has gone is not waited for", async () => {
     const stages: string[] = [];
     await start({ since: () => performance.now(), onProgress: (stage) => stages.push(stage) });
     const [stays, goes] = [peer(), peer({ from: "127.0.0.2" })];

@@ -18,7 +18,7 @@ export interface FloodOptions {
   /** Handshakes under way at once. */
   readonly width: number;
   /** Clients that have no answer by then leave. */
-  readonly patienceMs?: number;
+  readonly giveUpMs?: number;
 }
 
 /** How the server answered. */
@@ -41,7 +41,7 @@ export async function flood(options: FloodOptions): Promise<FloodResult> {
 // Test runners have threads of their own.
 if (!isMainThread && typeof workerData?.pattern === "string") parentPort?.postMessage(await send(workerData));
 
-async function send({ port, pattern, from, count, width, patienceMs }: FloodOptions): Promise<FloodResult> {
+async function send({ port, pattern, from, count, width, giveUpMs }: FloodOptions): Promise<FloodResult> {
   const named = (index: number): string => pattern.replace("{}", String(index).padStart(DIGITS, "0"));
   const sample = await clientHello(named(0));
   const at = sample.indexOf(named(0));
@@ -52,14 +52,14 @@ async function send({ port, pattern, from, count, width, patienceMs }: FloodOpti
       while (next < from + count) {
         const hello = Buffer.from(sample);
         hello.write(named(next++), at, "latin1");
-        answers[await greet(port, hello, patienceMs)]++;
+        answers[await greet(port, hello, giveUpMs)]++;
       }
     }),
   );
   return answers;
 }
 
-function greet(port: number, hello: Buffer, patienceMs: number | undefined): Promise<keyof FloodResult> {
+function greet(port: number, hello: Buffer, giveUpMs: number | undefined): Promise<keyof FloodResult> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: "127.0.0.1" }, () => socket.write(hello));
     socket.once("data", ([type]) => {
@@ -71,7 +71,7 @@ function greet(port: number, hello: Buffer, patienceMs: number | undefined): Pro
       resolve("left");
       socket.resetAndDestroy();
     };
-    const timer = patienceMs === undefined ? undefined : setTimeout(leave, patienceMs);
+    const timer = giveUpMs === undefined ? undefined : setTimeout(leave, giveUpMs);
     socket.once("close", () => {
       clearTimeout(timer);
       resolve("refused");

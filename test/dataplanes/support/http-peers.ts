@@ -36,6 +36,8 @@ export interface Ask {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string | string[]>>;
   readonly body?: string | Buffer;
+  /** The address of this machine to connect from: all of 127.0.0.0/8 are. */
+  readonly from?: string;
   /** Over TLS, with this name; false sends none. */
   readonly tls?: {
     readonly servername?: string;
@@ -48,7 +50,7 @@ export interface Ask {
 /** One request on a connection of its own. */
 export async function ask(
   port: number,
-  { host, path = "/", method = "GET", headers = {}, body, tls }: Ask,
+  { host, path = "/", method = "GET", headers = {}, body, from, tls }: Ask,
 ): Promise<Answer> {
   const options = {
     host: "127.0.0.1",
@@ -57,6 +59,7 @@ export async function ask(
     method,
     headers: { host, ...headers },
     agent: false as const,
+    ...(from === undefined ? {} : { localAddress: from }),
   };
   const sent = tls === undefined ? request(options) : requestTls({ ...options, ...tls });
   sent.end(body);

@@ -2,6 +2,7 @@
 
 import type { BackendItem, BackendProtocol } from "../../../src/plan/backend.ts";
 import { type CertificateItem, PrivateKey } from "../../../src/plan/certificate.ts";
+import type { GuardCheck, GuardItem } from "../../../src/plan/guard.ts";
 import type { HostItem, ListenerItem, PortItem, PortProtocol } from "../../../src/plan/plan.ts";
 import type { Action, Filters, ForwardAction, PathMatch, Rule, RuleOrigin } from "../../../src/plan/rule.ts";
 import type { TestCertificate } from "./certificates.ts";
@@ -76,18 +77,24 @@ export function backend(
   };
 }
 
+export function guard(id: string, check: GuardCheck): GuardItem {
+  return { type: "guard", id, gateway, policy: { namespace: "apps", name: id }, check };
+}
+
 export interface RuleShape {
   readonly path?: PathMatch | string;
   readonly action: Action;
   readonly kind?: RuleOrigin["kind"];
+  readonly guards?: readonly string[];
 }
 
-export function rule({ path, action, kind = "HTTPRoute" }: RuleShape): Rule {
+export function rule({ path, action, kind = "HTTPRoute", guards }: RuleShape): Rule {
   const match = typeof path === "string" ? ({ type: "prefix", value: path } as const) : path;
   return {
     origin: { kind, namespace: "apps", name: "route", rule: 0, match: 0 },
     match: { ...(match === undefined ? {} : { path: match }), headers: [], query: [] },
     action,
+    ...(guards === undefined ? {} : { guards }),
   };
 }
 

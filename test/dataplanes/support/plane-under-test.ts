@@ -66,7 +66,7 @@ export class PlaneUnderTest {
     return this.#ports.get(port) ?? port;
   }
 
-  /** Returns when the fate of every port, listener and certificate of the delta is known. */
+  /** Returns when there is a report on every port, listener and certificate of the delta. */
   async apply(delta: PlanDelta): Promise<void> {
     for (const id of delta.removes) this.#reports.delete(id);
     for (const item of delta.upserts) if (this.#known.get(item.id) !== item) this.#reports.delete(item.id);

@@ -27,7 +27,7 @@ const PIECE: Buffer = Buffer.concat([
 ]);
 /**
  * Between two attempts of one connection: without it, the one who floods and the one who measures
- * would fight for the processor.
+ * would compete for the processor.
  */
 const PAUSE_MS = 200;
 

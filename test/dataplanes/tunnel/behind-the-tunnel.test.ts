@@ -1,5 +1,5 @@
 /**
- * What tenants and visitors get behind a tunnel: true statuses, isolation by Host alone, schemes,
+ * What tenants and clients get behind a tunnel: true statuses, isolation by Host alone, schemes,
  * headers, gRPC, WebSockets.
  */
 import { createServer } from "node:http2";
@@ -136,7 +136,7 @@ describe("one hostname, no ports", () => {
     expect(await backendOf(id, "a.example.com")).toBe("second/app");
   });
 
-  test("an owner's HTTP listener beside its HTTPS one serves visitors over http", async () => {
+  test("an owner's HTTP listener beside its HTTPS one serves clients over http", async () => {
     const id = await serve(
       gateway(),
       listenerSet("team", [{ ...web("a.example.com"), name: "http" }, web("a.example.com", HTTPS)]),
@@ -207,7 +207,7 @@ describe("one hostname, no ports", () => {
 });
 
 describe("what backends are told", () => {
-  test("the visitor as the edge has seen it, and nothing that the visitor claims", async () => {
+  test("a backend gets the client's address from the edge, and nothing that the client claims", async () => {
     const id = await serve(
       gateway(),
       listenerSet("team", [web("a.example.com")]),
@@ -235,7 +235,7 @@ describe("what backends are told", () => {
 });
 
 test.each([undefined, "no address", "198.51.100.1, 10.0.0.1"])(
-  "a peer that does not name one visitor (%s) is the client itself",
+  "a peer whose CF-Connecting-IP is not one address (%s) is the client itself",
   async (claim) => {
     await serve(
       gateway(),
@@ -253,7 +253,7 @@ test.each([undefined, "no address", "198.51.100.1, 10.0.0.1"])(
 );
 
 describe("more than plain requests", () => {
-  test("a GRPCRoute that comes later: HTTP/2 to the origin, trailers to the visitor, no restart of the connector", async () => {
+  test("a later GRPCRoute gets HTTP/2 to the origin and trailers to the client without a connector restart", async () => {
     const backend = createServer().on("stream", (stream) => {
       stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
       stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Gateway } from "../../../src/api/gateway.ts";
 import { keyOf } from "../../../src/api/key.ts";
-import { tunnelWish } from "../../../src/controller/tunnels/desired-tunnel.ts";
+import { desiredTunnel } from "../../../src/controller/tunnels/desired-tunnel.ts";
 import { embeddedFeatures } from "../../../src/dataplanes/embedded/features.ts";
 import { tunnelFeatures } from "../../../src/dataplanes/tunnel/features.ts";
 import { readText } from "../../../src/sources/files/yaml/read-text.ts";
@@ -45,7 +45,7 @@ test("what the guide for Kubernetes says to apply is admitted, and chooses a tun
     data: { "api-token": "eA==" },
   });
   const gateway = resources.get("Gateway/gateways/shared") as Gateway;
-  expect(tunnelWish(gateway, (key) => resources.get(key))).toMatchObject({
+  expect(desiredTunnel(gateway, (key) => resources.get(key))).toMatchObject({
     type: "api",
     target: { name: "mergeway.gateways.shared" },
     deletes: true,

@@ -27,10 +27,10 @@ function document(...items: readonly PlanItem[]): ReturnType<typeof ingressDocum
 }
 
 describe("property", () => {
-  test("cloudflared takes every document, and serves a visitor as our proxy would", () => {
-    const visit = fc.tuple(fc.constantFrom(...random.NAMES), fc.constantFrom(...random.ASKED));
+  test("cloudflared takes every document, and serves a client as our proxy would", () => {
+    const request = fc.tuple(fc.constantFrom(...random.NAMES), fc.constantFrom(...random.ASKED));
     fc.assert(
-      fc.property(random.plans, visit, (items, [name, path]) => {
+      fc.property(random.plans, request, (items, [name, path]) => {
         const { ingress } = ingressDocument(items, random.GATEWAY, { authorityOf });
         expect(configurationProblem({ ingress })).toBeUndefined();
         expect(statusOf(matchingRule(ingress, name, path))).toBe(expectedAnswer(items, name, path, "https"));
@@ -52,6 +52,16 @@ function of(...rules: readonly Rule[]): ReturnType<typeof ingressDocument> {
   const web = listener("web", PORT, "a.example.com");
   return document(PORT, web, host(web, "a.example.com", rules), APP);
 }
+
+test("a rule with a policy answers 500, and no wider rule serves what it guards", () => {
+  const guarded = { ...rule({ path: "/stock", action: forwardTo("app") }), guards: ["guard:a"] };
+  const { refusals, ingress } = of(guarded, rule({ action: forwardTo("app") }));
+  expect(refusals).toEqual([
+    { subject: guarded.origin, message: expect.stringContaining("cannot apply it") },
+  ]);
+  expect(matchingRule(ingress, "a.example.com", "/stock")?.service).toBe("http_status:500");
+  expect(matchingRule(ingress, "a.example.com", "/other")?.service).toContain("app");
+});
 
 describe("paths", () => {
   const paths: readonly (readonly [
@@ -263,4 +273,17 @@ test("an HTTP listener beside its owner's HTTPS one: shared routes pass, redirec
     { service: "http_status:404" },
   ]);
   expect(refusals).toEqual([{ subject: named.origin, message: expect.stringContaining("Always Use HTTPS") }]);
+});
+
+test("a rule that a policy guards answers 500, and no wider rule takes its requests", () => {
+  const guarded = {
+    ...rule({ path: { type: "prefix", value: "/admin" }, action: forwardTo(APP.id) }),
+    guards: ["guard:one"],
+  };
+  const { ingress, refusals } = of(guarded, rule({ action: forwardTo(APP.id) }));
+  expect(matchingRule(ingress, "a.example.com", "/admin")).toMatchObject({ service: "http_status:500" });
+  expect(matchingRule(ingress, "a.example.com", "/else")?.service).toContain("app");
+  expect(refusals).toEqual([
+    { subject: guarded.origin, message: expect.stringContaining("a TrafficPolicy") },
+  ]);
 });

@@ -43,13 +43,13 @@ function answerOf(inner: Iterable<PlanItem>, name: string, path: string, scheme:
 
 describe("property", () => {
   test("a name meets the rules of its most specific listener's owner, whatever ports say", () => {
-    const visit = fc.tuple(
+    const request = fc.tuple(
       fc.constantFrom(...NAMES),
       fc.constantFrom(...ASKED),
       fc.constantFrom("http", "https"),
     );
     fc.assert(
-      fc.property(plans, visit, (items, [name, path, scheme]) => {
+      fc.property(plans, request, (items, [name, path, scheme]) => {
         const { inner } = fresh(items);
         expect(answerOf(inner.values(), name, path, scheme)).toBe(expectedAnswer(items, name, path, scheme));
       }),
@@ -131,6 +131,19 @@ test("a listener that changes its protocol has its redirects to https read anew"
   expect(matched(plan.apply({ upserts: [...ports, http, host], removes: [] }))).toEqual([1]);
   const https = { ...http, port: "port-443", protocol: "HTTPS" } as const;
   expect(matched(plan.apply({ upserts: [https], removes: [] }))).toEqual([0]);
+});
+
+test("guards of rules pass through, and so does their removal", () => {
+  const guard: PlanItem = {
+    type: "guard",
+    id: "guard",
+    gateway: GATEWAY,
+    policy: { namespace: "apps", name: "policy" },
+    check: { type: "addresses", allow: [] },
+  };
+  const plan = new InnerPlan(() => 8880);
+  expect(plan.apply({ upserts: [guard], removes: [] }).delta).toEqual({ upserts: [guard], removes: [] });
+  expect(plan.apply({ upserts: [], removes: ["guard"] }).delta).toEqual({ upserts: [], removes: ["guard"] });
 });
 
 test("one tenant among thousands costs what the tenant costs", () => {

@@ -4,8 +4,7 @@
  * server as a dry run. Runs inside a cluster's network; admission.e2e.ts brings it there.
  */
 import { type Agent, request } from "node:https";
-import { parseArgs } from "node:util";
-import { isDeepEqual } from "../../../src/api/admission/schema/deep-equal.ts";
+import { isDeepStrictEqual, parseArgs } from "node:util";
 import { formatPath } from "../../../src/api/admission/schema/field-error.ts";
 import type { Kind } from "../../../src/api/resource.ts";
 import { findCredentials } from "../../../src/kubernetes/credentials.ts";
@@ -17,7 +16,7 @@ import { Random } from "./random.ts";
 import { type Fields, isFields, NAMESPACE, readSeeds, type Seed } from "./seeds.ts";
 
 const PARALLEL = 20;
-const PATIENCE = 60;
+const MAX_RETRIES = 240;
 
 interface Document {
   readonly seed: Seed;
@@ -65,8 +64,8 @@ const { headers, agent } = await credentials.connection();
 
 async function servers(document: Document): Promise<Verdict> {
   let { status, body } = await post(pathOf(document), document.text);
-  // A server whose CRDs are new asks for patience.
-  for (let again = 0; status === 429 && again < PATIENCE; again++) {
+  // A server whose CRDs are new answers 429 for a while.
+  for (let again = 0; status === 429 && again < MAX_RETRIES; again++) {
     await new Promise((resolve) => setTimeout(resolve, 500));
     ({ status, body } = await post(pathOf(document), document.text));
   }
@@ -140,7 +139,7 @@ function differs(
     const names = new Set([...Object.keys(mine), ...(partly ? [] : Object.keys(theirs))]);
     return first(names, (name) => differs(mine[name], theirs[name], partly, [...at, name]));
   }
-  if (isDeepEqual(mine, theirs)) return undefined;
+  if (isDeepStrictEqual(mine, theirs)) return undefined;
   return `${formatPath([...at])} is ${JSON.stringify(mine)} here and ${JSON.stringify(theirs)} there`;
 }
 

@@ -241,6 +241,45 @@ spec:
     credentialsSecretRef: {name: cloudflare}
     tunnelId: 8a4dc4a0-3c29-4f2c-9c3c-1f0d7b0f0a11
 ---
+apiVersion: mergeway.dev/v1alpha1
+kind: TrafficPolicy
+metadata: {name: whole}
+spec:
+  targetRefs:
+    - {group: gateway.networking.k8s.io, kind: Gateway, name: gw, sectionName: http}
+    - {group: gateway.networking.x-k8s.io, kind: XListenerSet, name: set}
+    - {kind: HTTPRoute, name: web, sectionName: only}
+  defaults:
+    clientAddresses: {allow: [192.0.2.0/24, '2001:db8::/32'], deny: [192.0.2.7]}
+    rateLimits: [{requests: 10, period: 1m30s, burst: 20, per: Header, header: X-Key}]
+  overrides:
+    clientAddresses: {allow: []}
+    rateLimits: [{requests: 1000000000, per: ClientAddress}, {requests: 1, period: 24h}]
+---
+apiVersion: mergeway.dev/v1alpha1
+kind: ClientPolicy
+metadata: {name: whole}
+spec:
+  targetRefs: [{kind: Gateway, name: gw}, {kind: ListenerSet, name: set, sectionName: http}]
+  defaults: {clientAddress: {proxyProtocol: Optional, forwardedFor: {trustedHops: 2}}}
+  overrides: {clientAddress: {proxyProtocol: Required, forwardedFor: {trustedNetworks: [10.0.0.0/8, '::1']}}}
+---
+apiVersion: mergeway.dev/v1alpha1
+kind: TenantPolicy
+metadata: {name: whole}
+spec:
+  targetRefs: [{kind: Gateway, name: gw}]
+  enforcement: Audit
+  unmatchedNamespaces: Allow
+  reservedHostnames: [login.example.com]
+  rules:
+    - name: teams
+      namespaceSelector: {matchLabels: {tenant: 'yes'}}
+      hostnames: {allow: ['{namespace}.example.com'], deny: ['admin.{namespace}.example.com']}
+      ports: [{port: 80}, {port: 8000, endPort: 8999}]
+      protocols: [HTTP, TCP]
+      quota: {listeners: 8}
+---
 apiVersion: v1
 kind: Namespace
 metadata: {name: whole, labels: {team: a}}

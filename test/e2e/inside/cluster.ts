@@ -10,7 +10,7 @@ import {
   MERGE_PATCH,
 } from "../../../src/kubernetes/client.ts";
 import { builtFile, builtFolder } from "../../../tools/programs/build.ts";
-import { type Eventually, patience } from "../../support/eventually.ts";
+import { type Eventually, eventuallyWithin } from "../../support/eventually.ts";
 
 /** The cluster that these tests run inside of: $KUBECONFIG names it. */
 
@@ -97,7 +97,7 @@ export class Cluster {
   }
 }
 
-export const eventually: Eventually = patience(30, 100);
+export const eventually: Eventually = eventuallyWithin(30, 100);
 
 const main = fileURLToPath(new URL("../../../tools/cluster/main.ts", import.meta.url));
 const run = promisify(execFile);

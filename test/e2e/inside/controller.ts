@@ -20,8 +20,6 @@ export interface TestController {
   readonly writes: readonly string[];
   readonly fights: readonly string[];
   readonly log: readonly string[];
-  /** Collections that had to be listed once more. */
-  readonly relists: readonly string[];
   readonly synced: Promise<void>;
   /** Begins to write, as the leader does; ends with the returned function. */
   lead(): () => Promise<void>;
@@ -51,12 +49,8 @@ export function startController({ client, namespaces }: ControllerOptions): Test
   const writes: string[] = [];
   const fights: string[] = [];
   const log: string[] = [];
-  const relists: string[] = [];
   const seen: KubernetesObserver = {
     log: (level, message) => log.push(`${level} ${message}`),
-    onList: ({ resource, again }) => {
-      if (again) relists.push(resource);
-    },
   };
   let installed: Installation = { bundleVersions: [], channels: [], isKnown: false };
   const events = new EventRecorder({ client, controllerName, instance: "e2e", observer: seen });
@@ -67,14 +61,14 @@ export function startController({ client, namespaces }: ControllerOptions): Test
     features: () => features,
     installed: () => installed,
     observer: seen,
-    timing: { fightMs: 200 },
+    timing: { contestedMs: 200 },
     onWrite: (write) => {
       writes.push(write.key);
       announcing.onWrite(write);
     },
-    onFight: (fight) => {
+    onContested: (fight) => {
       fights.push(fight.key);
-      announcing.onFight(fight);
+      announcing.onContested(fight);
     },
   });
   const source = new KubernetesSource({
@@ -100,7 +94,6 @@ export function startController({ client, namespaces }: ControllerOptions): Test
     writes,
     fights,
     log,
-    relists,
     synced: first.promise,
     lead: () => {
       const leadership = new AbortController();

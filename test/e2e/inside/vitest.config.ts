@@ -9,8 +9,8 @@ const config: ViteUserConfig = defineConfig({
   test: {
     root: fileURLToPath(new URL("../../..", import.meta.url)),
     include: ["test/e2e/inside/*.inside.ts"],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     // One cluster for all, and some of them stop its API server.
     fileParallelism: false,
   },

@@ -1,15 +1,17 @@
 /**
  * Makes HTTP requests from inside a cluster's network for a test outside of it: one line of JSON
- * for each order on standard input, one for each answer on standard output. See insider.ts.
+ * for each order on standard input, one for each answer on standard output. in-cluster-client.ts
+ * starts it.
  */
 import { readFileSync } from "node:fs";
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { createInterface } from "node:readline";
-import type { Answer, FloodAnswer, Order, WebRequest } from "./in-cluster-client.ts";
+import type { Answer, FloodAnswer, Order, Times, WebRequest } from "./in-cluster-client.ts";
 
 const SOCKETS = 64;
 const TIMEOUT_MS = 30_000;
+const RETRY_MS = 1_000;
 const [authority = ""] = process.argv.slice(2);
 const https = new HttpsAgent({ keepAlive: true, maxSockets: SOCKETS, ca: readFileSync(authority) });
 const http = new HttpAgent({ keepAlive: true, maxSockets: SOCKETS });
@@ -37,8 +39,24 @@ function call({ url, method = "GET", headers = {}, body, servername }: WebReques
   });
 }
 
+/** The status of the answer; of the last one where the server was too busy for the others. */
+async function statusOf(request: WebRequest, retries: number): Promise<string> {
+  let mayBeDone = false;
+  for (let left = retries; ; left--) {
+    const status = await call(request).then(
+      (answer) => String(answer.status),
+      () => "none",
+    );
+    // The object exists because of an earlier request whose answer was lost.
+    if (mayBeDone && request.method === "POST" && status === "409") return "201";
+    if (left <= 0 || !/^(none|429|5..)$/.test(status)) return status;
+    mayBeDone ||= status !== "429";
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}
+
 /** So many requests, some at a time, `{{n}}` in each replaced by its number. */
-async function flood({ count, parallel }: { count: number; parallel: number }, request: WebRequest) {
+async function flood({ count, parallel, retries = 0 }: Times, request: WebRequest) {
   const statuses: Record<string, number> = {};
   const began = performance.now();
   let next = 0;
@@ -47,10 +65,7 @@ async function flood({ count, parallel }: { count: number; parallel: number }, r
       const numbered = (text: string): string => text.replaceAll("{{n}}", String(n));
       const { url, body } = request;
       const one = { ...request, url: numbered(url), ...(body === undefined ? {} : { body: numbered(body) }) };
-      const status = await call(one).then(
-        (answer) => String(answer.status),
-        () => "none",
-      );
+      const status = await statusOf(one, retries);
       statuses[status] = (statuses[status] ?? 0) + 1;
     }
   };

@@ -27,6 +27,8 @@ export interface Answer {
 export interface Times {
   readonly count: number;
   readonly parallel: number;
+  /** How often a request is repeated that got no answer, or 429 or 5xx. */
+  readonly retries?: number;
 }
 
 export interface FloodAnswer {
@@ -50,7 +52,7 @@ interface Waiting {
  * A process inside a cluster's network that makes requests for a test, many a second: where a
  * `kubectl` for each would be too slow, or is not what is tested.
  */
-export class Insider {
+export class InClusterClient {
   readonly #child: ChildProcess;
   readonly #waiting: Map<number, Waiting> = new Map();
   #orders = 0;
@@ -109,34 +111,34 @@ export function adminToken(cluster: Cluster): string {
 const API = `https://${apiServer.host}:${apiServer.port}`;
 
 export class ApiUser {
-  readonly #insider: Insider;
+  readonly #client: InClusterClient;
   readonly #token: string;
 
-  constructor(insider: Insider, token: string) {
-    this.#insider = insider;
+  constructor(client: InClusterClient, token: string) {
+    this.#client = client;
     this.#token = token;
   }
 
   get(path: string): Promise<Answer> {
-    return this.#insider.request(this.#request("GET", path));
+    return this.#client.request(this.#request("GET", path));
   }
 
   create(path: string, object: object): Promise<Answer> {
-    return this.#insider.request(this.#request("POST", path, object));
+    return this.#client.request(this.#request("POST", path, object));
   }
 
   patch(path: string, object: object, type = "application/merge-patch+json"): Promise<Answer> {
-    return this.#insider.request(this.#request("PATCH", path, object, type));
+    return this.#client.request(this.#request("PATCH", path, object, type));
   }
 
   delete(path: string): Promise<Answer> {
-    return this.#insider.request(this.#request("DELETE", path));
+    return this.#client.request(this.#request("DELETE", path));
   }
 
   /** `{{n}}` in path and object becomes the number of the request. */
   flood(times: Times, method: "POST" | "PATCH", path: string, object: object): Promise<FloodAnswer> {
     const type = method === "POST" ? "application/json" : "application/merge-patch+json";
-    return this.#insider.flood(times, this.#request(method, path, object, type));
+    return this.#client.flood(times, this.#request(method, path, object, type));
   }
 
   #request(method: string, path: string, object?: object, type = "application/json"): WebRequest {

@@ -11,5 +11,5 @@ export async function installMergeway(bed: Bed): Promise<void> {
   await ok(bed.kubectl(["create", "namespace", namespace]));
   const manifests = await ok(bed.helm(["template", "mergeway", CHART, "--include-crds", "-n", namespace]));
   await ok(bed.kubectl(["apply", "--server-side", "-n", namespace, "-f", "-"], manifests));
-  await ok(bed.kubectl(["rollout", "status", "-n", namespace, "deploy/mergeway", "--timeout=120s"]));
+  await ok(bed.kubectl(["rollout", "status", "-n", namespace, "deploy/mergeway", "--timeout=240s"]));
 }

@@ -13,7 +13,7 @@ import { CHART, ROOT, readText } from "../../../tools/cluster/chart.ts";
 import { loadImage } from "../../../tools/cluster/cluster.ts";
 import { loadSuiteImages } from "../../../tools/cluster/conformance.ts";
 import { productImage } from "../../../tools/images/product-image.ts";
-import { type Eventually, patience } from "../../support/eventually.ts";
+import { type Eventually, eventuallyWithin } from "../../support/eventually.ts";
 
 export const SYSTEM = "mergeway-system";
 export const CONTROLLER = "mergeway.dev/controller";
@@ -140,7 +140,7 @@ export class ServedCluster {
   /** A namespace with a Service `echo` that answers, on port 8080. */
   async namespaceWithBackend(name: string, labels: Readonly<Record<string, string>> = {}): Promise<void> {
     await this.apply({ apiVersion: "v1", kind: "Namespace", metadata: { name, labels } }, ...backend(name));
-    await ok(this.bed.kubectl(["rollout", "status", "-n", name, "deploy/echo", "--timeout=120s"]));
+    await ok(this.bed.kubectl(["rollout", "status", "-n", name, "deploy/echo", "--timeout=240s"]));
   }
 
   async patch(object: Named, patch: object, ...flags: readonly string[]): Promise<void> {
@@ -169,7 +169,7 @@ export class ServedCluster {
    * The object as soon as its status speaks of its newest generation and the check holds; the
    * check's failure when that takes too long.
    */
-  async settled(object: Named, check: (stored: Stored) => void, seconds = 60): Promise<Stored> {
+  async settled(object: Named, check: (stored: Stored) => void, seconds = 120): Promise<Stored> {
     return eventually(async () => {
       const stored = await this.get(object);
       for (const { type, observedGeneration } of stored.status?.conditions ?? [])
@@ -213,7 +213,7 @@ export class ServedCluster {
   async request({ url, address: at, authority }: Request): Promise<number> {
     const { hostname, port, protocol } = new URL(url);
     const number = port === "" ? (protocol === "https:" ? "443" : "80") : port;
-    const flags = ["-sS", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "5"];
+    const flags = ["-sS", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "20"];
     const trust = authority === undefined ? [] : ["--cacert", this.#fileOf(authority)];
     const resolve = ["--resolve", `${hostname}:${number}:${at}`];
     const { out } = await this.bed.run(["curl", ...flags, ...resolve, ...trust, url]);
@@ -221,7 +221,7 @@ export class ServedCluster {
   }
 
   async answers(request: Request, code = 200): Promise<void> {
-    await eventually(async () => expect(await this.request(request), request.url).toBe(code));
+    await eventually(async () => expect(await this.request(request), request.url).toBe(code), 120);
   }
 
   #fileOf(authority: string): string {
@@ -250,7 +250,7 @@ async function install(bed: Bed, settings: readonly string[]): Promise<void> {
   const flags = ["--include-crds", "-n", SYSTEM, "--set=replicas=1", ...settings];
   const manifests = await ok(bed.helm(["template", "mergeway", CHART, ...flags]));
   await ok(bed.kubectl(["apply", "--server-side", "-n", SYSTEM, "-f", "-"], manifests));
-  await ok(bed.kubectl(["rollout", "status", "-n", SYSTEM, "deploy/mergeway", "--timeout=120s"]));
+  await ok(bed.kubectl(["rollout", "status", "-n", SYSTEM, "deploy/mergeway", "--timeout=240s"]));
 }
 
 function address({ apiVersion, kind, metadata: { name, namespace } }: Named): readonly string[] {
@@ -258,7 +258,7 @@ function address({ apiVersion, kind, metadata: { name, namespace } }: Named): re
   return [`${kind}${group}/${name}`, ...(namespace === undefined ? [] : ["-n", namespace])];
 }
 
-export const eventually: Eventually = patience(60, 200);
+export const eventually: Eventually = eventuallyWithin(60, 200);
 
 export interface Place {
   readonly namespace: string;

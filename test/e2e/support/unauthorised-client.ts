@@ -2,7 +2,8 @@
  * Asks the controller for the plan of a Gateway with a token that may be another's, as a pod would,
  * and prints the status of the answer.
  *
- *   node test/e2e/support/unauthorised-client.ts CONTROLLER_ADDRESS SERVER_NAME AUTHORITY_FILE NAMESPACE/GATEWAY POD TOKEN
+ *   node test/e2e/support/unauthorised-client.ts CONTROLLER_ADDRESS SERVER_NAME AUTHORITY_FILE \
+ *     NAMESPACE/GATEWAY POD TOKEN
  */
 import { readFileSync } from "node:fs";
 import { connect } from "node:http2";

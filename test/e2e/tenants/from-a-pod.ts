@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Siege } from "./sustained-attack.ts";
+import type { SustainedAttack } from "./sustained-attack.ts";
 import type { Outcome, Try } from "./unauthorised-stream.ts";
 import { ENVOY, FRONTS, GATEWAY_API, http, object, SECRETS } from "./world.ts";
 
@@ -7,26 +7,26 @@ const REASONS = ["token", "identity", "elsewhere"];
 const AUDIENCE = "mergeway.dev/controller";
 
 /** Mallory may run pods in her namespace; this one knocks at every door. */
-export function fromAPod(siege: () => Siege): void {
+export function fromAPod(attack: () => SustainedAttack): void {
   describe("from a pod of hers", () => {
     let outcomes: ReadonlyMap<string, Outcome>;
     let refusedBefore: Readonly<Record<string, number>>;
 
     async function refusals(): Promise<Readonly<Record<string, number>>> {
       const counts = REASONS.map((reason) =>
-        siege().metric(`mergeway_stream_refusals_total{reason="${reason}"}`),
+        attack().metric(`mergeway_stream_refusals_total{reason="${reason}"}`),
       );
       return Object.fromEntries((await Promise.all(counts)).map((count, index) => [REASONS[index], count]));
     }
 
     beforeAll(async () => {
       const spec = { gatewayClassName: "mergeway", listeners: [http("own.example.com")] };
-      await siege().writes("gateways", object(GATEWAY_API, "Gateway", "mallory/own", { spec }));
-      const programmed = ["--for=condition=Programmed", "gateway/own", "--timeout=120s"];
-      await siege().kubectl("wait", "-n", "mallory", ...programmed);
-      const tries = [...(await triesForPlans(siege())), ...(await triesForPorts(siege()))];
+      await attack().writes("gateways", object(GATEWAY_API, "Gateway", "mallory/own", { spec }));
+      const programmed = ["--for=condition=Programmed", "gateway/own", "--timeout=240s"];
+      await attack().kubectl("wait", "-n", "mallory", ...programmed);
+      const tries = [...(await triesForPlans(attack())), ...(await triesForPorts(attack()))];
       refusedBefore = await refusals();
-      outcomes = await siege().runThief(tries);
+      outcomes = await attack().runUnauthorisedClient(tries);
     });
 
     test.each([
@@ -40,7 +40,7 @@ export function fromAPod(siege: () => Siege): void {
       ["a pod of her Gateway, replayed", 409],
       ["her pod's token as another pod", 403],
     ])("the plan of a Gateway is not had with %s", (name, status) => {
-      expect(outcomes.get(name)).toEqual({ name, status, body: "" });
+      expect(outcomes.get(name)).toMatchObject({ name, status, body: "" });
     });
 
     test("every try is counted and logged", async () => {
@@ -48,13 +48,18 @@ export function fromAPod(siege: () => Siege): void {
       const more = Object.fromEntries(
         REASONS.map((reason) => [reason, (after[reason] ?? 0) - (refusedBefore[reason] ?? 0)]),
       );
-      // Pods of Gateways that are just being deleted knock in vain, too.
+      // An attempt whose answer was lost may have been counted.
+      const countOf = (name: string): unknown => {
+        const { attempts = 1 } = outcomes.get(name) ?? {};
+        return expect.toSatisfy((count: number) => count >= 1 && count <= attempts);
+      };
       expect(more).toEqual({
-        token: 1,
+        token: countOf("no token"),
+        // Pods of Gateways that are just being deleted knock in vain, too.
         identity: expect.toSatisfy((count: number) => count >= 7),
-        elsewhere: 1,
+        elsewhere: countOf("a pod of her Gateway, replayed"),
       });
-      const log = await siege().log();
+      const log = await attack().log();
       expect(log).toMatch(/was refused a plan: it showed no token/);
       expect(log).toMatch(
         /was refused the plan of Gateway infra\/shared as pod .*: its token is not that of such a pod/,
@@ -87,16 +92,16 @@ export function fromAPod(siege: () => Siege): void {
   });
 }
 
-async function triesForPlans(siege: Siege): Promise<readonly Try[]> {
+async function triesForPlans(attack: SustainedAttack): Promise<readonly Try[]> {
   const [pod, victim, envoy] = [
-    await siege.podOf("mallory", "own"),
-    await siege.podOf("infra", "shared"),
-    await siege.podOf("infra", ENVOY.gateway),
+    await attack.podOf("mallory", "own"),
+    await attack.podOf("infra", "shared"),
+    await attack.podOf("infra", ENVOY.gateway),
   ];
   const shared = { gateway: "infra/shared", pod: victim.name };
   const mine = { gateway: "mallory/own", pod: pod.name };
-  const token = await siege.tokenOf("own-mergeway", AUDIENCE, pod);
-  const podless = await siege.tokenOf("own-mergeway", AUDIENCE);
+  const token = await attack.tokenOf("own-mergeway", AUDIENCE, pod);
+  const podless = await attack.tokenOf("own-mergeway", AUDIENCE);
   return [
     { name: "no token", plan: shared },
     { name: "nonsense", plan: { ...shared, token: "nonsense" } },
@@ -113,13 +118,13 @@ async function triesForPlans(siege: Siege): Promise<readonly Try[]> {
   ];
 }
 
-async function triesForPorts(siege: Siege): Promise<readonly Try[]> {
-  const { controller } = siege;
+async function triesForPorts(attack: SustainedAttack): Promise<readonly Try[]> {
+  const { controller } = attack;
   const at = (host: string, port: number, paths: readonly string[], of = ""): readonly Try[] =>
     paths.map((path) => ({ name: `${port}${path}${of}`, url: `http://${host}:${port}${path}` }));
   const pods = await Promise.all(
     FRONTS.map(async ({ plane, gateway }) => {
-      const { address } = await siege.podOf("infra", gateway);
+      const { address } = await attack.podOf("infra", gateway);
       const paths = ["/", "/plan", "/config", "/metrics", "/config_dump", "/certs", "/clusters", "/stats"];
       const probed = plane === "envoy" ? [19901, 19902] : [19901];
       return [

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { OWN, type Siege, WAIT } from "./sustained-attack.ts";
+import { OWN, type SustainedAttack, WAIT } from "./sustained-attack.ts";
 import { FRONTS, type Front, HOST, http, route, set } from "./world.ts";
 
 /** Whatever a data plane might take for a command of its own. */
@@ -127,11 +127,11 @@ const REFUSED: readonly (readonly [what: string, rule: object])[] = [
 ];
 
 /** What a tenant may write, and no data plane may stumble over. */
-export function oddValues(siege: () => Siege): void {
-  describe.each(FRONTS)("odd values on $plane", (front) => oddOn(siege, front));
+export function oddValues(attack: () => SustainedAttack): void {
+  describe.each(FRONTS)("odd values on $plane", (front) => oddOn(attack, front));
 }
 
-function oddOn(siege: () => Siege, front: Front): void {
+function oddOn(attack: () => SustainedAttack, front: Front): void {
   const parent = `odd-${front.plane}`;
   const host = (name: string): string => `${name}.${parent}.mallory.example.com`;
 
@@ -143,7 +143,7 @@ function oddOn(siege: () => Siege, front: Front): void {
       rules: [rule],
     };
     const manifest = route(`mallory/${name}-${front.plane}`, spec);
-    return (await siege().mallory.create(`${OWN}/httproutes`, manifest)).status;
+    return (await attack().mallory.create(`${OWN}/httproutes`, manifest)).status;
   }
 
   beforeAll(async () => {
@@ -151,16 +151,19 @@ function oddOn(siege: () => Siege, front: Front): void {
       http(`*.${parent}.mallory.example.com`),
       { ...http(`*.${LABEL}.${LABEL}.${LABEL}.example.com`), name: "long" },
     ];
-    await siege().writes("listenersets", set(`mallory/${parent}`, listeners, front.gateway));
+    await attack().writes("listenersets", set(`mallory/${parent}`, listeners, front.gateway));
     expect(await write("control", { backendRefs: DEN })).toBe(201);
   });
 
   test("a name as long as it may be", async () => {
     await expect
-      .poll(async () => (await siege().read(`${OWN}/listenersets/${parent}`)).status?.listeners?.length, WAIT)
+      .poll(
+        async () => (await attack().read(`${OWN}/listenersets/${parent}`)).status?.listeners?.length,
+        WAIT,
+      )
       .toBe(2);
     await expect
-      .poll(async () => (await siege().ask(front, `a.${LABEL}.${LABEL}.${LABEL}.example.com`)).status, WAIT)
+      .poll(async () => (await attack().ask(front, `a.${LABEL}.${LABEL}.${LABEL}.example.com`)).status, WAIT)
       .toBe(404);
   });
 
@@ -168,8 +171,8 @@ function oddOn(siege: () => Siege, front: Front): void {
     "$what: taken as it is written",
     async ({ name, rule, path = "/", status = 200, sees }) => {
       expect(await write(name, rule)).toBe(201);
-      await expect.poll(async () => (await siege().ask(front, host(name), path)).status, WAIT).toBe(status);
-      const { body, headers } = await siege().ask(front, host(name), path);
+      await expect.poll(async () => (await attack().ask(front, host(name), path)).status, WAIT).toBe(status);
+      const { body, headers } = await attack().ask(front, host(name), path);
       sees((status === 200 ? JSON.parse(body) : {}) as Echo, headers);
     },
   );
@@ -181,15 +184,15 @@ function oddOn(siege: () => Siege, front: Front): void {
       if (status !== 422) {
         expect(status).toBe(201);
         await expect
-          .poll(async () => Object.values(await siege().parentOf(`${name}-${front.plane}`)), WAIT)
+          .poll(async () => Object.values(await attack().parentOf(`${name}-${front.plane}`)), WAIT)
           .toContainEqual(expect.stringMatching(/^False\//));
       }
       // Made later, and served: by then the data plane has had its chance to stumble.
       const after = `after-${name}`;
       expect(await write(after, { backendRefs: DEN })).toBe(201);
-      await expect.poll(() => siege().servedBy(host(after), front), WAIT).toBe("mallory");
-      expect(await siege().servedBy(host("control"), front)).toBe("mallory");
-      expect(await siege().servedBy(HOST, front)).toBe("alice");
+      await expect.poll(() => attack().servedBy(host(after), front), WAIT).toBe("mallory");
+      expect(await attack().servedBy(host("control"), front)).toBe("mallory");
+      expect(await attack().servedBy(HOST, front)).toBe("alice");
     },
   );
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { ok } from "../../../tools/cluster/bed.ts";
 import { readText } from "../../../tools/cluster/chart.ts";
-import { OWN, type Siege, type Stored, WAIT } from "./sustained-attack.ts";
+import { OWN, type Stored, type SustainedAttack, WAIT } from "./sustained-attack.ts";
 import { FRONTS, GATEWAY_API, HOST, http, SECRETS, set } from "./world.ts";
 
 interface Readable extends Stored {
@@ -10,11 +10,11 @@ interface Readable extends Stored {
   readonly note?: string;
 }
 
-export function readingOthers(siege: () => Siege): void {
+export function readingOthers(attack: () => SustainedAttack): void {
   describe("reading what is another's", () => {
     test("nothing that mallory can read says anything of alice but what she wrote herself", async () => {
       const listed = async (path: string): Promise<readonly Readable[]> => {
-        const { status, body } = await siege().mallory.get(path);
+        const { status, body } = await attack().mallory.get(path);
         expect(status).toBe(200);
         return (JSON.parse(body) as { items: readonly Readable[] }).items;
       };
@@ -42,49 +42,52 @@ export function readingOthers(siege: () => Siege): void {
       expect(told.filter((words) => SECRETS.test(words))).toEqual([]);
       expect(told.filter((words) => words.includes("conflict")).length).toBeGreaterThan(4);
       for (const path of ["alice/listenersets", "infra/gateways"])
-        expect((await siege().mallory.get(`/apis/${GATEWAY_API}/namespaces/${path}`)).status).toBe(403);
+        expect((await attack().mallory.get(`/apis/${GATEWAY_API}/namespaces/${path}`)).status).toBe(403);
     });
   });
 }
 
-/** The YAML of the guide, as it stands there. */
-function guideBlocks(): readonly string[] {
+/** The YAML of the guide that is about a kind, as it stands there. */
+function guideBlock(kind: string): string {
   const text = readText("docs/guides/tenants.md");
-  return [...text.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, block]) => block ?? "");
+  const blocks = [...text.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, block]) => block ?? "");
+  const found = blocks.find((block) => block.includes(`kind: ${kind}\n`));
+  if (found === undefined) throw new Error(`the guide has no ${kind} any more`);
+  return found;
 }
 
-export function policyOfTheGuide(siege: () => Siege): void {
+export function policyOfTheGuide(attack: () => SustainedAttack): void {
   describe("what the Gateway API allows, and the policy of the guide does not", () => {
     beforeAll(async () => {
       // Older than what alice is about to have.
-      await siege().writes("listenersets", set("mallory/older", [http("innocent.mallory.example.com")]));
+      await attack().writes("listenersets", set("mallory/older", [http("innocent.mallory.example.com")]));
       const alice = set("alice/younger", [
         http("late.example.com"),
         { ...http("*.alice.example.com"), name: "all" },
       ]);
-      await siege().platform(alice);
-      await siege().kubectl(
+      await attack().platform(alice);
+      await attack().kubectl(
         "wait",
         "-n",
         "alice",
         "--for=condition=Programmed",
         "listenerset/younger",
-        "--timeout=60s",
+        "--timeout=180s",
       );
-      const [policy = ""] = guideBlocks();
-      await ok(siege().bed.kubectl(["apply", "-f", "-"], policy));
+      const policy = guideBlock("ValidatingAdmissionPolicy");
+      await ok(attack().bed.kubectl(["apply", "-f", "-"], policy));
       const annotate = [
         "annotate",
         "namespace",
         "mallory",
         "example.com/hostnames=mallory.example.com,*.mallory.example.com",
       ];
-      await siege().kubectl(...annotate);
+      await attack().kubectl(...annotate);
       await probeIs(422);
     });
 
     afterAll(async () => {
-      await siege().kubectl("delete", "validatingadmissionpolicybinding", "tenant-listeners");
+      await attack().kubectl("delete", "validatingadmissionpolicybinding", "tenant-listeners");
       await probeIs(201);
     });
 
@@ -92,7 +95,8 @@ export function policyOfTheGuide(siege: () => Siege): void {
     async function probeIs(status: number): Promise<void> {
       const probe = set("mallory/probe", [http("probe.example.com")]);
       await vi.waitUntil(
-        async () => (await siege().mallory.create(`${OWN}/listenersets?dryRun=All`, probe)).status === status,
+        async () =>
+          (await attack().mallory.create(`${OWN}/listenersets?dryRun=All`, probe)).status === status,
         WAIT,
       );
     }
@@ -100,7 +104,7 @@ export function policyOfTheGuide(siege: () => Siege): void {
     const REFUSED = /a listener has a hostname that this namespace was not given/;
 
     test("writing another's hostname into an older set", async () => {
-      const { status, body } = await siege().mallory.patch(`${OWN}/listenersets/older`, {
+      const { status, body } = await attack().mallory.patch(`${OWN}/listenersets/older`, {
         spec: { listeners: [http("late.example.com")] },
       });
       expect(status).toBe(422);
@@ -113,7 +117,7 @@ export function policyOfTheGuide(siege: () => Siege): void {
       ["another's hostname on another port", { ...http(HOST), port: 8080 }, REFUSED],
       ["a port of one's own", { ...http("mallory.example.com"), port: 8080 }, /on port 80 or 443/],
     ])("%s", async (_title, listener, reason) => {
-      const { status, body } = await siege().mallory.create(
+      const { status, body } = await attack().mallory.create(
         `${OWN}/listenersets`,
         set("mallory/more", [listener]),
       );
@@ -122,19 +126,21 @@ export function policyOfTheGuide(siege: () => Siege): void {
     });
 
     test("what was given may be had", async () => {
-      await siege().writes("listenersets", set("mallory/given", [http("given.mallory.example.com")]));
-      await expect.poll(() => siege().listenerOf("given"), WAIT).toMatchObject({ Accepted: "True/Accepted" });
+      await attack().writes("listenersets", set("mallory/given", [http("given.mallory.example.com")]));
+      await expect
+        .poll(() => attack().listenerOf("given"), WAIT)
+        .toMatchObject({ Accepted: "True/Accepted" });
     });
   });
 }
 
-export function quotaOfTheGuide(siege: () => Siege): void {
+export function quotaOfTheGuide(attack: () => SustainedAttack): void {
   test("a quota ends it", async () => {
-    const [, quota = ""] = guideBlocks();
-    await ok(siege().bed.kubectl(["apply", "-n", "mallory", "-f", "-"], quota));
+    const quota = guideBlock("ResourceQuota");
+    await ok(attack().bed.kubectl(["apply", "-n", "mallory", "-f", "-"], quota));
     const another = set("mallory/another", [http("another.mallory.example.com")]);
     const create = async (): Promise<string> =>
-      (await siege().mallory.create(`${OWN}/listenersets?dryRun=All`, another)).body;
+      (await attack().mallory.create(`${OWN}/listenersets?dryRun=All`, another)).body;
     await expect.poll(create, WAIT).toMatch(/exceeded quota: listeners/);
   });
 }

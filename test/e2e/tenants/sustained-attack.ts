@@ -6,7 +6,7 @@ import { expect, vi } from "vitest";
 import type { Condition } from "../../../src/api/metadata.ts";
 import { type Bed, ok } from "../../../tools/cluster/bed.ts";
 import { readText } from "../../../tools/cluster/chart.ts";
-import { type Answer, type ApiUser, adminToken, Insider } from "../support/in-cluster-client.ts";
+import { type Answer, type ApiUser, adminToken, InClusterClient } from "../support/in-cluster-client.ts";
 import { type Load, type RunningLoad, startLoad } from "../support/running-load.ts";
 import type { Outcome, Try } from "./unauthorised-stream.ts";
 import { EMBEDDED, FRONTS, type Front, GATEWAY_API, HOST, object, SYSTEM, tenantsUp } from "./world.ts";
@@ -46,30 +46,39 @@ export function saidIn(conditions: readonly Condition[] = []): Said {
   return Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status}/${reason}`]));
 }
 
-export class Siege {
+export class SustainedAttack {
   readonly bed: Bed;
   readonly admin: ApiUser;
   readonly mallory: ApiUser;
   /** Of the controller's pod. */
   readonly controller: string;
   readonly #addresses: ReadonlyMap<Front, string>;
-  readonly #insider: Insider;
+  readonly #client: InClusterClient;
   readonly #loads: ReadonlyMap<Front, RunningLoad>;
   #before = "";
 
-  private constructor(bed: Bed, insider: Insider, { token, addresses, controller }: Facts) {
+  private constructor(bed: Bed, client: InClusterClient, { token, addresses, controller }: Facts) {
     this.bed = bed;
     this.#addresses = addresses;
     this.controller = controller;
-    this.#insider = insider;
-    this.admin = insider.as(adminToken(bed.cluster));
-    this.mallory = insider.as(token);
+    this.#client = client;
+    this.admin = client.as(adminToken(bed.cluster));
+    this.mallory = client.as(token);
     this.#loads = new Map([...addresses].map(([front, address]) => [front, startLoad(bed, address, HOST)]));
   }
 
-  static async begin(name: string): Promise<Siege> {
+  static async begin(name: string): Promise<SustainedAttack> {
     const bed = await tenantsUp(name);
-    const insider = new Insider(bed.cluster);
+    try {
+      return await SustainedAttack.#on(bed);
+    } catch (error) {
+      await bed.down();
+      throw error;
+    }
+  }
+
+  static async #on(bed: Bed): Promise<SustainedAttack> {
+    const client = new InClusterClient(bed.cluster);
     const get = (...args: readonly string[]): Promise<string> => ok(bed.kubectl(["get", ...args]));
     const addresses = new Map<Front, string>();
     for (const front of FRONTS) {
@@ -77,7 +86,7 @@ export class Siege {
       const address = await get("-n", "infra", `gateway/${front.gateway}`, "-o", path);
       addresses.set(front, address);
       await vi.waitUntil(
-        async () => (await whoServes(insider, address, HOST).catch(() => "nobody")) === "alice",
+        async () => (await whoServes(client, address, HOST).catch(() => "nobody")) === "alice",
         WAIT,
       );
     }
@@ -86,15 +95,18 @@ export class Siege {
       addresses,
       controller: await get("pods", "-n", SYSTEM, "-o", "jsonpath={.items[0].status.podIP}"),
     };
-    const siege = new Siege(bed, insider, facts);
-    siege.#before = await siege.statusesOfAlice();
-    return siege;
+    const attack = new SustainedAttack(bed, client, facts);
+    attack.#before = await attack.statusesOfAlice();
+    return attack;
   }
 
   async end(): Promise<void> {
-    for (const front of FRONTS) await this.endLoad(front);
-    this.#insider.close();
-    await this.bed.down();
+    try {
+      for (const front of FRONTS) await this.endLoad(front);
+    } finally {
+      this.#client.close();
+      await this.bed.down();
+    }
   }
 
   /** Alice's statuses when it began. */
@@ -111,7 +123,7 @@ export class Siege {
 
   /** The answer of a Gateway to mallory's own client. */
   async ask(front: Front, host: string, path = "/"): Promise<Answer> {
-    return this.#insider.request({ url: `http://${this.#addresses.get(front)}${path}`, headers: { host } });
+    return this.#client.request({ url: `http://${this.#addresses.get(front)}${path}`, headers: { host } });
   }
 
   /** What only the platform team may write. */
@@ -137,7 +149,7 @@ export class Siege {
 
   /** The tenant whose backend answers for a hostname; the status where none does. */
   servedBy(host: string = HOST, front: Front = EMBEDDED): Promise<string> {
-    return whoServes(this.#insider, this.#addresses.get(front) ?? "", host);
+    return whoServes(this.#client, this.#addresses.get(front) ?? "", host);
   }
 
   async statusesOfAlice(): Promise<string> {
@@ -182,7 +194,7 @@ export class Siege {
 
   /** The value of one line of the controller's metrics. */
   async metric(line: string): Promise<number> {
-    const { body } = await this.#insider.request({ url: `http://${this.controller}:9090/metrics` });
+    const { body } = await this.#client.request({ url: `http://${this.controller}:9090/metrics` });
     const found = body.split("\n").find((each) => each.startsWith(`${line} `));
     return found === undefined ? 0 : Number(found.slice(line.length + 1));
   }
@@ -203,47 +215,49 @@ export class Siege {
   }
 
   /** Lets a pod of mallory's try. */
-  async runThief(tries: readonly Try[]): Promise<ReadonlyMap<string, Outcome>> {
-    const source = { "thief.ts": readText("test/e2e/tenants/unauthorised-stream.ts") };
-    const configMap = object("v1", "ConfigMap", "mallory/thief", { data: source });
+  async runUnauthorisedClient(tries: readonly Try[]): Promise<ReadonlyMap<string, Outcome>> {
+    const source = { "client.ts": readText("test/e2e/tenants/unauthorised-stream.ts") };
+    const configMap = object("v1", "ConfigMap", "mallory/unauthorised-client", { data: source });
     const core = "/api/v1/namespaces/mallory";
     expect((await this.mallory.create(`${core}/configmaps`, configMap)).status).toBe(201);
-    expect((await this.mallory.create(`${core}/pods`, thiefPod(tries))).status).toBe(201);
+    expect((await this.mallory.create(`${core}/pods`, unauthorisedPod(tries))).status).toBe(201);
     const done = "--for=jsonpath={.status.phase}=Succeeded";
-    await this.kubectl("wait", "-n", "mallory", done, "pod/thief", "--timeout=180s");
-    const said = JSON.parse(await this.kubectl("logs", "-n", "mallory", "pod/thief")) as readonly Outcome[];
+    await this.kubectl("wait", "-n", "mallory", done, "pod/unauthorised-client", "--timeout=600s");
+    const said = JSON.parse(
+      await this.kubectl("logs", "-n", "mallory", "pod/unauthorised-client"),
+    ) as readonly Outcome[];
     return new Map(said.map((outcome) => [outcome.name, outcome]));
   }
 }
 
-async function whoServes(insider: Insider, address: string, host: string): Promise<string> {
-  const { status, body } = await insider.request({ url: `http://${address}/`, headers: { host } });
+async function whoServes(client: InClusterClient, address: string, host: string): Promise<string> {
+  const { status, body } = await client.request({ url: `http://${address}/`, headers: { host } });
   return status === 200 ? (JSON.parse(body) as { namespace: string }).namespace : String(status);
 }
 
-function thiefPod(tries: readonly Try[]): object {
+function unauthorisedPod(tries: readonly Try[]): object {
   const { version } = JSON.parse(readText("package.json")) as { version: string };
   const sources = [
     { serviceAccountToken: { path: "api" } },
     { serviceAccountToken: { path: "ours", audience: "mergeway.dev/controller" } },
   ];
   const container = {
-    name: "thief",
+    name: "unauthorised-client",
     image: `mergeway:${version}`,
-    command: ["/usr/bin/node", "/thief/thief.ts"],
+    command: ["/usr/bin/node", "/unauthorised-client/client.ts"],
     env: [
       { name: "TRIES", value: JSON.stringify(tries) },
       { name: "STREAM", value: `mergeway.${SYSTEM}.svc:18000` },
     ],
-    volumeMounts: ["thief", "tokens"].map((name) => ({ name, mountPath: `/${name}` })),
+    volumeMounts: ["unauthorised-client", "tokens"].map((name) => ({ name, mountPath: `/${name}` })),
   };
-  return object("v1", "Pod", "mallory/thief", {
+  return object("v1", "Pod", "mallory/unauthorised-client", {
     spec: {
       serviceAccountName: "mallory",
       restartPolicy: "Never",
       containers: [container],
       volumes: [
-        { name: "thief", configMap: { name: "thief" } },
+        { name: "unauthorised-client", configMap: { name: "unauthorised-client" } },
         { name: "tokens", projected: { sources } },
       ],
     },

@@ -27,12 +27,19 @@ export interface Outcome {
   /** 0 where nothing answered. */
   readonly status: number;
   readonly body: string;
+  /** More than 1 where nothing had answered before. */
+  readonly attempts: number;
 }
 
-const WAIT_MS = 8_000;
+type Answer = Pick<Outcome, "status" | "body">;
+
+/** Long: on a busy machine an answer may take its time, and no answer would say nothing. */
+const WAIT_MS = 60_000;
+const MOST_ATTEMPTS = 5;
+const PAUSE_MS = 2_000;
 
 function plan(stream: string, { gateway, pod, token, tokenFile }: NonNullable<Try["plan"]>) {
-  return new Promise<Omit<Outcome, "name">>((resolve) => {
+  return new Promise<Answer>((resolve) => {
     const outcome = { status: 0, body: "" };
     const session = connect(`https://${stream}`, { rejectUnauthorized: false });
     const end = (): void => {
@@ -49,6 +56,9 @@ function plan(stream: string, { gateway, pod, token, tokenFile }: NonNullable<Tr
       ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
     });
     request.on("error", () => {});
+    // A plan would not end: what ends is a refusal.
+    request.on("end", end);
+    request.on("close", end);
     request.on("response", (headers) => {
       outcome.status = Number(headers[":status"]);
     });
@@ -60,7 +70,7 @@ function plan(stream: string, { gateway, pod, token, tokenFile }: NonNullable<Tr
   });
 }
 
-async function get(url: string): Promise<Omit<Outcome, "name">> {
+async function get(url: string): Promise<Answer> {
   try {
     const answer = await fetch(url, { signal: AbortSignal.timeout(WAIT_MS) });
     return { status: answer.status, body: await answer.text() };
@@ -71,7 +81,7 @@ async function get(url: string): Promise<Omit<Outcome, "name">> {
 
 const AT_ONCE = 256;
 
-async function openPorts(host: string): Promise<Omit<Outcome, "name">> {
+async function openPorts(host: string): Promise<Answer> {
   const open: number[] = [];
   let next = 1;
   const worker = async (): Promise<void> => {
@@ -94,13 +104,22 @@ function isOpen(host: string, port: number): Promise<boolean> {
   });
 }
 
-async function attempt({ plan: wanted, url, ports }: Try): Promise<Omit<Outcome, "name">> {
+/** Tries again where nothing answered. */
+async function outcomeOf(each: Try): Promise<Outcome> {
+  for (let attempts = 1; ; attempts++) {
+    const answer = await attempt(each);
+    if (answer.status !== 0 || attempts === MOST_ATTEMPTS) return { name: each.name, ...answer, attempts };
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+}
+
+async function attempt({ plan: wanted, url, ports }: Try): Promise<Answer> {
   if (wanted !== undefined) return plan(process.env["STREAM"] ?? "", wanted);
   return ports === undefined ? get(url ?? "") : openPorts(ports);
 }
 
 const tries = JSON.parse(process.env["TRIES"] ?? "[]") as readonly Try[];
 const outcomes: Outcome[] = [];
-for (const each of tries) outcomes.push({ name: each.name, ...(await attempt(each)) });
+for (const each of tries) outcomes.push(await outcomeOf(each));
 console.log(JSON.stringify(outcomes));
 process.exit(0);

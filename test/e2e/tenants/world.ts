@@ -159,6 +159,16 @@ const WORLD: readonly object[] = [
 /** One replica of the controller: its log is the whole log, its metrics are all there is. */
 export async function tenantsUp(name: string): Promise<Bed> {
   const bed = await Bed.up(name);
+  try {
+    await install(bed);
+  } catch (error) {
+    await bed.down();
+    throw error;
+  }
+  return bed;
+}
+
+async function install(bed: Bed): Promise<void> {
   const { version } = JSON.parse(readText("package.json")) as { version: string };
   await loadImage(bed.cluster, await productImage(ROOT, `mergeway:${version}`));
   await loadSuiteImages(bed.cluster);
@@ -180,5 +190,4 @@ export async function tenantsUp(name: string): Promise<Bed> {
     ["mallory", "deploy/den"],
   ] as const)
     await ok(bed.kubectl(["rollout", "status", "-n", at, what, "--timeout=180s"]));
-  return bed;
 }

@@ -17,7 +17,7 @@ import type { ImageSpec } from "../../../tools/images/image.ts";
 import { productImage } from "../../../tools/images/product-image.ts";
 import type { Entry } from "../../../tools/images/tar.ts";
 import type { Fault } from "../../dataplanes/tunnel/support/api-double.ts";
-import type { Answer, Visit } from "../../dataplanes/tunnel/support/edge-double.ts";
+import type { Answer, EdgeRequest } from "../../dataplanes/tunnel/support/edge-double.ts";
 import type { FaultFor, Order, Started, TunnelSeen } from "./doubles.ts";
 
 const PROGRAM = fileURLToPath(new URL("doubles.ts", import.meta.url));
@@ -74,7 +74,7 @@ export class Cloudflare {
     return this.#order({ do: "requests" }) as Promise<readonly string[]>;
   }
 
-  visit(tunnel: string, visit: Visit): Promise<Answer> {
+  visit(tunnel: string, visit: EdgeRequest): Promise<Answer> {
     return this.#order({ do: "visit", tunnel, visit }) as Promise<Answer>;
   }
 

@@ -6,7 +6,7 @@
 import { createInterface } from "node:readline";
 import type { IngressRule } from "../../../src/dataplanes/tunnel/cloudflare/tunnel-configuration.ts";
 import { ApiDouble, type Fault } from "../../dataplanes/tunnel/support/api-double.ts";
-import { EdgeDouble, type Visit } from "../../dataplanes/tunnel/support/edge-double.ts";
+import { EdgeDouble, type EdgeRequest } from "../../dataplanes/tunnel/support/edge-double.ts";
 
 export interface Started {
   readonly ca: string;
@@ -34,7 +34,7 @@ export interface FaultFor extends Fault {
 export type Order =
   | { readonly do: "tunnels" }
   | { readonly do: "requests" }
-  | { readonly do: "visit"; readonly tunnel: string; readonly visit: Visit }
+  | { readonly do: "visit"; readonly tunnel: string; readonly visit: EdgeRequest }
   | { readonly do: "fault"; readonly fault?: FaultFor }
   | { readonly do: "faults"; readonly faults: readonly Fault[] }
   | { readonly do: "accept"; readonly accepting: boolean }

@@ -7,6 +7,7 @@ import { ok } from "../../../tools/cluster/bed.ts";
 import { loadImage } from "../../../tools/cluster/cluster.ts";
 import {
   ACCEPTED,
+  eventually,
   gateway,
   http,
   httpRoute,
@@ -127,7 +128,7 @@ export class TunnelScene {
   }
 
   /** The id of the Gateway's tunnel, as soon as the Gateway is programmed. */
-  async programmed(place: Place, seconds = 60): Promise<string> {
+  async programmed(place: Place, seconds = 120): Promise<string> {
     const stored = await this.cluster.settled(
       at(place),
       ({ status }) => {
@@ -147,26 +148,32 @@ export class TunnelScene {
     return status === 200 ? ((JSON.parse(body) as Echo).namespace ?? "") : status;
   }
 
-  /**
-   * Everything that was seen while a Deployment was rolled, until old pods were told to go and some
-   * time after.
-   */
+  /** Everything that was seen while a Deployment was rolled, until its old pods were gone. */
   async duringRollout<T>(where: string, name: string, look: () => Promise<T>): Promise<ReadonlySet<T>> {
-    const rolled = this.cluster.bed.kubectl([
-      "-n",
-      where,
-      "rollout",
-      "status",
-      `deploy/${name}`,
-      "--timeout=120s",
-    ]);
-    const state = { end: Number.POSITIVE_INFINITY };
-    void rolled.finally(() => {
-      state.end = Date.now() + 4_000;
-    });
+    const state: { isOver: boolean; problem?: unknown } = { isOver: false };
+    const over = this.#rolled(where, name)
+      .catch((problem: unknown) => {
+        state.problem = problem;
+      })
+      .finally(() => {
+        state.isOver = true;
+      });
     const seen = new Set<T>();
-    while (Date.now() < state.end) seen.add(await look());
-    await ok(rolled);
+    while (!state.isOver) seen.add(await look());
+    await over;
+    if (state.problem !== undefined) throw state.problem;
     return seen;
+  }
+
+  async #rolled(where: string, name: string): Promise<void> {
+    const { bed } = this.cluster;
+    await ok(bed.kubectl(["-n", where, "rollout", "status", `deploy/${name}`, "--timeout=180s"]));
+    await eventually(async () => {
+      const { items } = JSON.parse(await ok(bed.kubectl(["-n", where, "get", "pods", "-o", "json"]))) as {
+        readonly items: readonly { metadata: { name: string; deletionTimestamp?: string } }[];
+      };
+      const pods = items.filter(({ metadata }) => metadata.name.startsWith(`${name}-`));
+      expect(pods.filter(({ metadata }) => metadata.deletionTimestamp !== undefined)).toEqual([]);
+    }, 120);
   }
 }

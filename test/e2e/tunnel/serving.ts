@@ -42,7 +42,7 @@ export function serving(scene: () => TunnelScene): void {
       expect(metadata).toMatchObject({ ownerReferences: [{ kind: "Gateway", name: "edge", uid }] });
     });
 
-    test("tells backends who the visitor is, as the edge vouches for it", async () => {
+    test("tells backends the client's address, as the edge vouches for it", async () => {
       const visit = {
         host: "a.example.com",
         from: "203.0.113.9",

@@ -72,7 +72,7 @@ function holds(check: (steps: Steps) => void): void {
 function naiveGuards(listener: ListenerItem, rule: Rule, policies: readonly TrafficPolicy[]): string[] {
   const levels = levelsOf(listener, rule).flatMap((target) => policyOf(target, policies) ?? []);
   const isStream = !["HTTPRoute", "GRPCRoute"].includes(rule.origin.kind);
-  return FIELDS.filter((field) => !isStream || field === "clientAddresses").flatMap((field) => {
+  const ids = FIELDS.filter((field) => !isStream || field === "clientAddresses").flatMap((field) => {
     const idsOf = (policy: TrafficPolicy, section: "defaults" | "overrides"): string[] => {
       const written = policy.spec[section]?.[field];
       const count = field === "rateLimits" && Array.isArray(written) ? written.length : 1;
@@ -93,6 +93,8 @@ function naiveGuards(listener: ListenerItem, rule: Rule, policies: readonly Traf
       ...(isDefault ? idsOf(nearest, "defaults") : []),
     ];
   });
+  // One policy may be attached at two levels: its limits still count a request once.
+  return [...new Set(ids)];
 }
 
 test(

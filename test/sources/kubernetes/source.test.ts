@@ -12,6 +12,8 @@ const GROUP = "/apis/gateway.networking.k8s.io";
 
 let double: ServerDouble;
 let overrides: Map<string, (seen: Seen, answer: Answer) => void>;
+/** Who wants to know of a watch, by path. */
+let watches: Map<string, (answer: Answer) => void>;
 let version: string;
 let batches: (readonly ResourceChange[])[];
 let logged: string[];
@@ -29,8 +31,10 @@ function serve(seen: Seen, answer: Answer): void {
   } else if (seen.path === `${GROUP}/v1alpha2`) {
     const kinds = ["TCPRoute", "HTTPRoute"];
     answer.json({ resources: kinds.map((kind) => ({ name: `${kind.toLowerCase()}s`, kind })) });
-  } else if (seen.query.get("watch") === "true") answer.events();
-  else answer.json({ metadata: { resourceVersion: "1" }, items: [] });
+  } else if (seen.query.get("watch") === "true") {
+    answer.events();
+    watches.get(seen.path)?.(answer);
+  } else answer.json({ metadata: { resourceVersion: "1" }, items: [] });
 }
 
 function list(path: string, ...items: readonly unknown[]): void {
@@ -59,6 +63,7 @@ function asked(path: string): boolean {
 
 beforeEach(async () => {
   overrides = new Map();
+  watches = new Map();
   version = "v1";
   batches = [];
   logged = [];
@@ -85,6 +90,49 @@ describe("the source against a server that misbehaves", () => {
   test("an empty cluster is one empty batch", async () => {
     start();
     await eventually(() => expect(batches).toEqual([[]]));
+  });
+
+  test("policies are read once their CRDs are installed", async () => {
+    const own = "/apis/mergeway.dev";
+    const policy = (overrides: object): object => ({
+      metadata: { name: "base", namespace: "infra", resourceVersion: "2" },
+      spec: { targetRefs: [{ kind: "Gateway", name: "gw" }], overrides },
+    });
+    list(`${own}/v1alpha1/trafficpolicies`, policy({ rateLimits: [{ requests: 5 }] }));
+    list(`${own}/v1alpha1/clientpolicies`, policy({ clientAddress: { proxyProtocol: "Required" } }));
+    const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let news: Answer | undefined;
+    watches.set(crds, (answer) => {
+      news = answer;
+    });
+    start();
+    await eventually(() => expect(batches).toEqual([[]]));
+    await eventually(() => expect(news).toBeDefined());
+    expect(asked(`${own}/v1alpha1/trafficpolicies`)).toBe(false);
+    overrides.set("/apis", (_seen, answer) =>
+      answer.json({ groups: [{ name: "mergeway.dev", versions: [{ version: "v1alpha1" }] }] }),
+    );
+    overrides.set(`${own}/v1alpha1`, (_seen, answer) =>
+      answer.json({
+        resources: [
+          { name: "trafficpolicies", kind: "TrafficPolicy" },
+          { name: "clientpolicies", kind: "ClientPolicy" },
+        ],
+      }),
+    );
+    news?.events({
+      type: "ADDED",
+      object: { metadata: { name: "trafficpolicies.mergeway.dev", resourceVersion: "9" } },
+    });
+    await eventually(() =>
+      expect(batches.flat().map(({ key }) => key)).toEqual(
+        expect.arrayContaining(["TrafficPolicy/infra/base", "ClientPolicy/infra/base"]),
+      ),
+    );
+    const traffic = batches.flat().find(({ key }) => key === "TrafficPolicy/infra/base")?.resource;
+    expect(traffic?.kind === "TrafficPolicy" && traffic.spec.overrides?.rateLimits).toEqual([
+      { requests: 5, period: "1s", per: "All" },
+    ]);
   });
 
   test("nothing is said before the slowest list has come", async () => {

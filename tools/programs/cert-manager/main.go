@@ -1,8 +1,9 @@
-// The controllers of cert-manager as released, started by a program of ours: the release's own programs live in modules
-// that are published nowhere. Its webhook and its injector are not needed for what is issued here.
+// The controllers of cert-manager as released, started by a program of ours: the release's own
+// programs live in modules that are published nowhere. Its webhook and its injector are not needed
+// for what is issued here.
 //
-// The first argument chooses: "controller" runs the controllers; anything else makes this the solver of HTTP-01
-// challenges, whose arguments the controllers write into the pods they make.
+// The first argument chooses: "controller" runs the controllers; anything else makes this the
+// solver of HTTP-01 challenges, whose arguments the controllers write into the pods they make.
 package main
 
 import (

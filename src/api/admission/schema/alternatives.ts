@@ -1,4 +1,4 @@
-import { isDeepEqual } from "./deep-equal.ts";
+import { isDeepStrictEqual } from "node:util";
 import { stringFormat } from "./formats.ts";
 import { matcher } from "./patterns.ts";
 import type { Check } from "./scalars.ts";
@@ -44,7 +44,7 @@ function predicate(schema: Schema): Predicate {
   }
   if (schema.enum !== undefined) {
     const values = schema.enum;
-    all.push((value) => values.some((allowed) => isDeepEqual(allowed, value)));
+    all.push((value) => values.some((allowed) => isDeepStrictEqual(allowed, value)));
   }
   if (schema.format !== undefined) {
     const { test } = stringFormat(schema.format);

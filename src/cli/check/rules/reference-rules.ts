@@ -89,9 +89,9 @@ export const policyNotAccepted: CheckRule = {
   summary:
     "A BackendTLSPolicy is not accepted, or something it refers to cannot be used: its backends get no traffic.",
   *find({ workspace: { engine, resources } }) {
-    for (const [key] of resources) {
+    for (const [key, { kind }] of resources) {
       const verdict = engine.verdict(key);
-      if (verdict?.type !== "policy") continue;
+      if (kind !== "BackendTLSPolicy" || verdict?.type !== "policy") continue;
       const wrong = verdict.ancestors[0]?.conditions.filter(({ status }) => status === "False") ?? [];
       if (wrong.length === 0) continue;
       yield {

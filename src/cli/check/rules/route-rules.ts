@@ -5,7 +5,7 @@ import { GROUP_OF_KIND, type Kind, type Resource } from "../../../api/resource.t
 import type { ListenerOverlap } from "../../../matching/overlap/overlap.ts";
 import type { HostItem, ListenerItem } from "../../../plan/plan.ts";
 import type { Rule, RuleOrigin } from "../../../plan/rule.ts";
-import { isRoute } from "../../../view/build-routes.ts";
+import { isRoute } from "../../../view/is-route.ts";
 import { heldRefusals } from "../../../view/pending-refusal.ts";
 import type { CheckInput, CheckRule, Problem } from "./finding.ts";
 import { rulePath } from "./places.ts";

@@ -61,7 +61,7 @@ export class BodyDecoder {
     }
   }
 
-  /** What is still read belongs to nobody. */
+  /** Drops what is still read. */
   stop(): void {
     this.#state = "idle";
   }

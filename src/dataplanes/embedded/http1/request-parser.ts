@@ -70,7 +70,7 @@ export class RequestParser {
     return this.#body.active ? this.#readBody(bytes, from) : this.#readHead(bytes, from);
   }
 
-  /** Whatever comes is nobody's. */
+  /** Drops what still arrives. */
   stop(): void {
     this.#stopped = true;
     this.#body.stop();

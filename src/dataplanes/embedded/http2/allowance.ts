@@ -1,6 +1,6 @@
 const WINDOW_MS = 10_000;
 
-/** How often something may happen within ten seconds; 0 is without bound. */
+/** A limit of events within ten seconds; 0: no limit. */
 export class Allowance {
   readonly #limit: number;
   #windowEnd = 0;
@@ -10,7 +10,7 @@ export class Allowance {
     this.#limit = limit;
   }
 
-  /** Gives back what was spent: whoever does something of use may do more that is of none. */
+  /** Allows more events, because the peer did something useful. */
   earn(times: number): void {
     this.#spent = Math.max(0, this.#spent - times);
   }

@@ -1,4 +1,4 @@
-/** The client's side of a connection: requests go out, as many at a time as the backend takes. */
+/** The client's side of a connection: sends requests, as many at a time as the backend allows. */
 
 import type { Limits } from "../limits/options.ts";
 import { HeaderFields } from "../message/header-fields.ts";
@@ -17,23 +17,23 @@ import type { Wire } from "./wire.ts";
 
 const STREAM_WINDOW_BYTES = 256 * 1024;
 /**
- * Wide enough that slow readers of some streams never hold up the others: what those may keep is
- * bounded by their own windows.
+ * So large that slow readers of some streams never block the others: each stream is limited by its
+ * own window.
  */
 const CONNECTION_WINDOW_BYTES = 64 * 1024 * 1024;
 const STREAMS_PER_CONNECTION = 256;
 
 export interface AnswerHandler extends StreamHandler {
-  /** `onAnswer` has been called. */
+  /** Whether `onAnswer` has been called. */
   readonly answered: boolean;
-  /** An answer that informs (1xx), before the answer itself. */
+  /** An interim response (1xx). */
   onInterim(status: number, headers: HeaderFields): void;
-  /** Once. */
+  /** The final response; called once. */
   onAnswer(status: number, headers: HeaderFields, endStream: boolean): void;
 }
 
 export interface ClientSessionEvents {
-  /** The backend has said how many streams it takes; from now on there may be room. */
+  /** The backend's settings have arrived: it may accept requests now. */
   onReady(): void;
   /** A stream has ended: there may be room for another. */
   onRoom(): void;
@@ -58,29 +58,30 @@ export class ClientSession extends Session {
       headerBytes: limits.headerBytes,
       pings: limits.pings,
       settings: limits.settings,
-      // Every reset answers a request of ours.
+      // No limit: a backend can only reset streams that we have opened.
       streamResets: 0,
     });
     this.#events = events;
-    // The same answer has room or has none, whichever protocol the backend speaks.
+    // Counted as for HTTP/1.1, so that the limit is the same for both protocols.
     const { headerBytes } = limits;
     this.#fieldBounds = { headerBytes, headerCount: 0, fieldBytes: WRITTEN_FIELD_BYTES };
     this.outbox.preface();
-    this.greet([
+    this.sendFirstSettings([
       [setting.enablePush, 0],
       [setting.initialWindowSize, STREAM_WINDOW_BYTES],
-      // Counted with more for each field than HTTP/1.1 spends on it.
+      // HTTP/2 counts 32 bytes more for each field, HTTP/1.1 only four.
       [setting.maxHeaderListSize, headerBytes * 2],
     ]);
   }
 
-  /** Takes another request now. */
+  /** Whether another request can be sent now. */
   get hasRoom(): boolean {
-    if (!this.greeted || this.#leaving || this.over || this.#nextStream > MAX_STREAM_ID) return false;
+    if (!this.settingsReceived || this.#leaving || this.over || this.#nextStream > MAX_STREAM_ID)
+      return false;
     return this.streams.size < Math.min(this.peer.maxConcurrentStreams, STREAMS_PER_CONNECTION);
   }
 
-  /** Takes no more requests, now or later. */
+  /** Whether no more requests can be sent, now or later. */
   get isLeaving(): boolean {
     return this.#leaving || this.over || this.#nextStream > MAX_STREAM_ID;
   }
@@ -89,7 +90,7 @@ export class ClientSession extends Session {
     return this.streams.size;
   }
 
-  /** Only with room. Throws, with nothing done, if a field cannot be sent. */
+  /** Sends a request; only if `hasRoom`. Throws without any effect if a field cannot be sent. */
   request(pseudo: readonly string[], fields: readonly string[], options: RequestOptions): Stream {
     const id = this.#nextStream;
     const stream = this.openStream(id, true);
@@ -102,7 +103,7 @@ export class ClientSession extends Session {
     this.#nextStream = id + 2;
     stream.handler = options.handler;
     this.#handlers.set(id, options.handler);
-    // Says a length and has no body.
+    // A response to HEAD may have a Content-Length, and has no body.
     if (options.isHead) this.#heads.add(id);
     return stream;
   }
@@ -171,7 +172,7 @@ export class ClientSession extends Session {
 
   protected onPong(): void {}
 
-  /** Streams beyond the last have not been begun with: they may be asked for again elsewhere. */
+  /** Streams after the last one were not processed: they can be retried on another connection. */
   protected onGoaway(lastStream: number): void {
     this.#leaving = true;
     for (const stream of [...this.streams.values()]) {

@@ -1,11 +1,9 @@
 import { FRAME_HEAD_BYTES, MAX_FRAME_BYTES } from "./protocol.ts";
 
 export interface FrameHandler {
-  /**
-   * The payload is `bytes` from `start` to `end`; whoever keeps it keeps a view of what was read.
-   */
+  /** The payload is `bytes` from `start` to `end`. It must be copied to be kept. */
   onFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void;
-  /** Nothing is read after it. */
+  /** A frame exceeds the limit. Nothing is read after it. */
   onFrameTooLarge(frame: FrameHead): void;
 }
 
@@ -16,12 +14,12 @@ export interface FrameHead {
 }
 
 /**
- * Cuts what a connection says into frames, however it comes in pieces. Holds one unfinished frame
- * at most.
+ * Splits the bytes of a connection into frames, however they arrive. At most one unfinished frame
+ * is kept.
  */
 export class FrameReader {
   readonly #handler: FrameHandler;
-  /** The frame that has begun: its nine bytes first, then room for all of it. */
+  /** The unfinished frame: its header of nine bytes first, then the whole frame. */
   #partial: Buffer | undefined;
   #filled = 0;
   #stopped = false;
@@ -31,7 +29,7 @@ export class FrameReader {
     this.#handler = handler;
   }
 
-  /** The rest is nobody's business any more. */
+  /** Drops the rest. */
   stop(): void {
     this.#stopped = true;
     this.#partial = undefined;
@@ -53,7 +51,7 @@ export class FrameReader {
     if (!this.#stopped && at < chunk.length) this.#keep(chunk, at);
   }
 
-  /** Adds to the frame that has begun; returns where the next one begins. */
+  /** Adds to the unfinished frame. Returns where the next one begins. */
   #complete(chunk: Buffer): number {
     let at = 0;
     while (this.#partial !== undefined && at < chunk.length) {

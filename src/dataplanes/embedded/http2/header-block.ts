@@ -5,10 +5,10 @@ export interface BlockHead {
   readonly endStream: boolean;
 }
 
-/** Nobody who means well cuts a header into more. */
+/** More frames in one header block than any honest peer sends. */
 const MAX_CONTINUATIONS = 32;
 
-/** A header block that comes in several frames, as far as it has come. */
+/** A header block of several frames, while it arrives. */
 export class HeaderBlock {
   readonly #maxBytes: number;
   #head: BlockHead | undefined;
@@ -16,8 +16,8 @@ export class HeaderBlock {
   #bytes = 0;
 
   /**
-   * Compressed, a block is smaller than its list; a frame more leaves room to answer a list that is
-   * too long with words.
+   * A compressed block is smaller than its header list. One frame more leaves room to answer a list
+   * that is too long with a response (431).
    */
   constructor(listBytes: number) {
     this.#maxBytes = listBytes + MAX_FRAME_BYTES;
@@ -38,7 +38,7 @@ export class HeaderBlock {
     return this.add(bytes, start, end);
   }
 
-  /** False when it is too much. */
+  /** False if the block is too long. */
   add(bytes: Buffer, start: number, end: number): boolean {
     this.#bytes += end - start;
     this.#parts.push(Buffer.from(bytes.subarray(start, end)));

@@ -2,8 +2,8 @@ import type { BodySource } from "../message/request-body.ts";
 import type { Stream } from "./stream.ts";
 
 /**
- * The body of a request, straight from its stream, which keeps what is not wanted yet. Not a
- * Readable: that would keep it once more, and cost more than all the rest of a small request.
+ * The body of a request. Its stream keeps what is not read yet. It is no Readable: that would
+ * buffer it again, and would cost more than all the rest of a small request.
  */
 export class IncomingBody implements BodySource {
   #stream: Stream | undefined;
@@ -11,7 +11,7 @@ export class IncomingBody implements BodySource {
   #onEnd: (() => void) | undefined;
   #onClose: (() => void) | undefined;
 
-  /** Nothing comes before somebody wants it. */
+  /** Paused until somebody reads it. */
   constructor(stream: Stream) {
     this.#stream = stream;
     stream.pause();
@@ -21,7 +21,7 @@ export class IncomingBody implements BodySource {
     this.#onData = handler;
   }
 
-  /** An error of the client's side looks like its leaving: `error` never comes. */
+  /** An error of the client is reported as a close. `error` is never emitted. */
   once(event: "end" | "close" | "error", handler: (error: Error) => void): void {
     const call = handler as () => void;
     if (event === "end") this.#onEnd = call;
@@ -45,7 +45,7 @@ export class IncomingBody implements BodySource {
     this.#onEnd?.();
   }
 
-  /** Nobody gets any more of it; whoever waits for the end is told so. */
+  /** Stops reading. Listeners of "close" are called. */
   close(): void {
     const onClose = this.#onClose;
     const stream = this.#stream;

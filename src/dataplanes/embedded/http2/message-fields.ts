@@ -1,11 +1,11 @@
 /**
- * The header of a message as it is read, field by field, with the rules of RFC 9113 8.2 and 8.3.
+ * The header of a message, decoded field by field by the rules of RFC 9113, 8.2 and 8.3.
  *
- * - Pseudo-headers come first, each once, and only those that belong there.
- * - Fields of an HTTP/1.1 connection, `te` other than `trailers`, and characters that no field may
- *   have make a message malformed.
- * - Content-Length is one number (RFC 9110 8.6).
- * - What is too long or too much is counted to its end and not kept.
+ * - Pseudo-headers come first, each once, and only those that the message may have.
+ * - Connection-specific fields of HTTP/1.1, `te` other than `trailers`, and invalid characters make
+ *   a message malformed.
+ * - Content-Length is one number (RFC 9110, 8.6).
+ * - Fields beyond the limits are counted and dropped.
  */
 
 import type { FieldSink } from "./hpack/decoder.ts";
@@ -14,26 +14,24 @@ import { type Field, fieldKind } from "./hpack/field.ts";
 
 export interface FieldBounds {
   readonly headerBytes: number;
-  /** 0 is without bound. */
+  /** 0: no limit. */
   readonly headerCount: number;
-  /** What a field counts besides its name and value. */
+  /** Bytes that each field counts besides its name and value. */
   readonly fieldBytes: number;
 }
 
-/**
- * As RFC 9113, 6.5.2 counts, and as HTTP/1.1 writes them: a colon, a space, the end of the line.
- */
+/** `fieldBytes` as RFC 9113, 6.5.2 counts, and as HTTP/1.1 writes: colon, space, end of line. */
 export const LISTED_FIELD_BYTES = 32;
 export const WRITTEN_FIELD_BYTES = 4;
 
 const digits = /^\d{1,15}$/;
 
 abstract class MessageFields implements FieldSink {
-  /** Names and values in turns, without pseudo-headers. */
+  /** Alternating names and values, without pseudo-headers. */
   readonly fields: string[] = [];
   malformed = false;
   tooLarge = false;
-  /** Negative if the message says nothing about it. */
+  /** Negative without Content-Length. */
   contentLength = -1;
   protected regularSeen = false;
   readonly #bounds: FieldBounds;
@@ -65,7 +63,7 @@ abstract class MessageFields implements FieldSink {
     }
   }
 
-  /** False if it does not belong here. */
+  /** Takes a pseudo-header. False if the message may not have it. */
   protected abstract pseudo(field: Field): boolean;
 
   protected special({ kind, name, value }: Field): void {
@@ -81,9 +79,7 @@ abstract class MessageFields implements FieldSink {
 
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const visible = /^[\x21-\x7e]+$/;
-/**
- * Neither user information nor a path (RFC 9113 8.3.1); the rest is checked where it is routed on.
- */
+/** No user information and no path (RFC 9113, 8.3.1). Routing checks the rest. */
 const authorityLike = /^[^@/?#\\]*$/;
 
 export class RequestFields extends MessageFields {
@@ -94,10 +90,10 @@ export class RequestFields extends MessageFields {
   protocol: string | undefined;
   host: string | undefined;
   #cookie = -1;
-  /** A bit for each kind of pseudo-header that has come: an empty one counts, too. */
+  /** A bit for each pseudo-header that is present, also an empty one. */
   #pseudoSeen = 0;
 
-  /** Whether all that a request needs is there, and nothing else. */
+  /** Whether the request has exactly the pseudo-headers that it must have. */
   isComplete(endStream: boolean): boolean {
     if (this.malformed || (endStream && this.contentLength > 0)) return false;
     const { method, scheme, path, authority, protocol } = this;
@@ -170,5 +166,5 @@ export class TrailerFields extends MessageFields {
   }
 }
 
-/** For blocks that nobody waits for: they are read only because the tables must follow. */
+/** Drops the fields of a block that is decoded only to update the dynamic table. */
 export const unread: FieldSink = { field: () => {} };

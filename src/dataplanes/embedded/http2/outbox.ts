@@ -1,15 +1,15 @@
 /**
- * What a connection is about to say: frames are gathered until the event loop has gone round once
- * and then written in one piece. With many streams that saves most of the writes, and over TLS most
- * of the records.
+ * Frames that a connection is about to write. They are gathered in a write buffer for one turn of
+ * the event loop and then written at once. With many streams that saves most of the writes, and
+ * over TLS most of the records.
  */
 
-import { freePage, PAGE_BYTES, takePage } from "../sockets/write-buffers.ts";
+import { freeWriteBuffer, takeWriteBuffer, WRITE_BUFFER_BYTES } from "../sockets/write-buffers.ts";
 import type { HeaderBlockWriter } from "./hpack/encoder.ts";
 import { FRAME_HEAD_BYTES, flag, frameType, MAX_FRAME_BYTES, preface } from "./protocol.ts";
 
-/** Where closed connections write. */
-const nowhere: Buffer = Buffer.allocUnsafeSlow(PAGE_BYTES);
+/** Closed connections write here, and it is never read. */
+const nowhere: Buffer = Buffer.allocUnsafeSlow(WRITE_BUFFER_BYTES);
 let due: Outbox[] = [];
 
 export interface OutboxOwner {
@@ -21,7 +21,7 @@ export interface OutboxOwner {
 
 export class Outbox {
   readonly #owner: OutboxOwner;
-  #page: Buffer | undefined;
+  #buffer: Buffer | undefined;
   #at = 0;
   #due = false;
   #closed = false;
@@ -31,17 +31,17 @@ export class Outbox {
   }
 
   preface(): void {
-    const page = this.#room(preface.length);
-    page.set(preface, this.#at);
+    const buffer = this.#room(preface.length);
+    buffer.set(preface, this.#at);
     this.#at += preface.length;
   }
 
   settings(values: readonly (readonly [id: number, value: number])[]): void {
-    const page = this.#frame(values.length * 6, frameType.settings, 0, 0);
+    const buffer = this.#frame(values.length * 6, frameType.settings, 0, 0);
     for (const [id, value] of values) {
-      page[this.#at++] = id >> 8;
-      page[this.#at++] = id & 0xff;
-      this.#uint32(page, value);
+      buffer[this.#at++] = id >> 8;
+      buffer[this.#at++] = id & 0xff;
+      this.#uint32(buffer, value);
     }
   }
 
@@ -51,14 +51,14 @@ export class Outbox {
 
   /** Eight bytes of `bytes` from `start`. */
   ping(bytes: Buffer, start: number, ack: boolean): void {
-    const page = this.#frame(8, frameType.ping, ack ? flag.ack : 0, 0);
-    this.#at += bytes.copy(page, this.#at, start, start + 8);
+    const buffer = this.#frame(8, frameType.ping, ack ? flag.ack : 0, 0);
+    this.#at += bytes.copy(buffer, this.#at, start, start + 8);
   }
 
   goaway(lastStream: number, code: number): void {
-    const page = this.#frame(8, frameType.goaway, 0, 0);
-    this.#uint32(page, lastStream);
-    this.#uint32(page, code);
+    const buffer = this.#frame(8, frameType.goaway, 0, 0);
+    this.#uint32(buffer, lastStream);
+    this.#uint32(buffer, code);
   }
 
   reset(stream: number, code: number): void {
@@ -69,47 +69,47 @@ export class Outbox {
     this.#uint32(this.#frame(4, frameType.windowUpdate, 0, stream), bytes);
   }
 
-  /** At most a frame's worth. */
+  /** At most `MAX_FRAME_BYTES`. */
   data(stream: number, bytes: Buffer, start: number, options: DataOptions): void {
     const { end, endStream } = options;
-    const page = this.#frame(end - start, frameType.data, endStream ? flag.endStream : 0, stream);
-    this.#at += bytes.copy(page, this.#at, start, end);
+    const buffer = this.#frame(end - start, frameType.data, endStream ? flag.endStream : 0, stream);
+    this.#at += bytes.copy(buffer, this.#at, start, end);
   }
 
   headers(stream: number, block: HeaderBlockWriter, endStream: boolean): void {
-    const { buffer, length } = block;
+    const { length } = block;
     let type: number = frameType.headers;
     let flags = endStream ? flag.endStream : 0;
     let start = 0;
     do {
       const end = Math.min(length, start + MAX_FRAME_BYTES);
-      const page = this.#frame(end - start, type, end === length ? flags | flag.endHeaders : flags, stream);
-      this.#at += buffer.copy(page, this.#at, start, end);
+      const buffer = this.#frame(end - start, type, end === length ? flags | flag.endHeaders : flags, stream);
+      this.#at += block.buffer.copy(buffer, this.#at, start, end);
       start = end;
       type = frameType.continuation;
       flags = 0;
     } while (start < length);
   }
 
-  /** Now, instead of when the event loop comes round. */
+  /** Writes now, not at the end of the turn. */
   flush(): void {
-    const page = this.#page;
-    if (page === undefined) return;
-    const bytes = page.subarray(0, this.#at);
-    this.#page = undefined;
+    const buffer = this.#buffer;
+    if (buffer === undefined) return;
+    const bytes = buffer.subarray(0, this.#at);
+    this.#buffer = undefined;
     this.#at = 0;
-    this.#owner.write(bytes, () => freePage(page));
+    this.#owner.write(bytes, () => freeWriteBuffer(buffer));
   }
 
-  /** Nobody listens any more. */
+  /** The connection is closed: later frames are dropped. */
   close(): void {
     this.#closed = true;
-    if (this.#page !== undefined) freePage(this.#page);
-    this.#page = undefined;
+    if (this.#buffer !== undefined) freeWriteBuffer(this.#buffer);
+    this.#buffer = undefined;
     this.#at = 0;
   }
 
-  /** The owner hears of the next flush even if nothing more is to be written. */
+  /** Calls the owner's `onFlushed` after this turn, even if there is nothing to write. */
   schedule(): void {
     if (this.#due) return;
     this.#due = true;
@@ -124,23 +124,23 @@ export class Outbox {
   }
 
   #frame(length: number, type: number, flags: number, stream: number): Buffer {
-    const page = this.#room(FRAME_HEAD_BYTES + length);
+    const buffer = this.#room(FRAME_HEAD_BYTES + length);
     let at = this.#at;
-    page[at++] = length >> 16;
-    page[at++] = (length >> 8) & 0xff;
-    page[at++] = length & 0xff;
-    page[at++] = type;
-    page[at++] = flags;
+    buffer[at++] = length >> 16;
+    buffer[at++] = (length >> 8) & 0xff;
+    buffer[at++] = length & 0xff;
+    buffer[at++] = type;
+    buffer[at++] = flags;
     this.#at = at;
-    this.#uint32(page, stream);
-    return page;
+    this.#uint32(buffer, stream);
+    return buffer;
   }
 
-  #uint32(page: Buffer, value: number): void {
-    page[this.#at++] = value >>> 24;
-    page[this.#at++] = (value >>> 16) & 0xff;
-    page[this.#at++] = (value >>> 8) & 0xff;
-    page[this.#at++] = value & 0xff;
+  #uint32(buffer: Buffer, value: number): void {
+    buffer[this.#at++] = value >>> 24;
+    buffer[this.#at++] = (value >>> 16) & 0xff;
+    buffer[this.#at++] = (value >>> 8) & 0xff;
+    buffer[this.#at++] = value & 0xff;
   }
 
   #room(bytes: number): Buffer {
@@ -148,12 +148,12 @@ export class Outbox {
       this.#at = 0;
       return nowhere;
     }
-    if (this.#page !== undefined && this.#at + bytes > PAGE_BYTES) this.flush();
-    if (this.#page === undefined) {
-      this.#page = takePage();
+    if (this.#buffer !== undefined && this.#at + bytes > WRITE_BUFFER_BYTES) this.flush();
+    if (this.#buffer === undefined) {
+      this.#buffer = takeWriteBuffer();
       this.schedule();
     }
-    return this.#page;
+    return this.#buffer;
   }
 }
 

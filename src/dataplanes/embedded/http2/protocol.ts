@@ -30,7 +30,7 @@ export const errorCode = {
   inadequateSecurity: 12,
 } as const;
 
-/** In place of a code: no peer has said it, the whole connection went away. */
+/** Not an error code of the peer: the connection was lost. */
 export const CONNECTION_LOST = -1;
 
 export const setting = {
@@ -45,13 +45,12 @@ export const setting = {
 
 export const FRAME_HEAD_BYTES = 9;
 /**
- * The smallest bound there is, and the one that both sides keep to here: larger frames only delay
- * other streams.
+ * The smallest value that SETTINGS_MAX_FRAME_SIZE can have. Both sides keep to it: larger frames
+ * only delay other streams.
  */
 export const MAX_FRAME_BYTES = 16_384;
 export const DEFAULT_WINDOW_BYTES = 65_535;
 export const MAX_WINDOW_BYTES = 0x7fff_ffff;
 export const MAX_STREAM_ID = 0x7fff_ffff;
-export const HEADER_TABLE_BYTES = 4_096;
 
 export const preface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");

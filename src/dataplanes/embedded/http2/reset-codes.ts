@@ -1,9 +1,9 @@
 import { errorCode } from "./protocol.ts";
 
 /**
- * The code for a client's stream whose backend has reset its own. What tells the client something
- * about its request is passed on; what is about the backend's connection, or would make half an
- * answer look whole (NO_ERROR), is INTERNAL_ERROR.
+ * The code with which a client's stream is reset after the backend has reset its own. A code about
+ * the request is passed on. A code about the backend's connection, or one that would make an
+ * incomplete response look complete (NO_ERROR), becomes INTERNAL_ERROR.
  */
 export function codeForClient(code: number | undefined): number {
   const tells =
@@ -12,8 +12,8 @@ export function codeForClient(code: number | undefined): number {
 }
 
 /**
- * gRPC over HTTP2, "HTTP2 Transport Mapping": what a client of gRPC would make of the code if it
- * saw it.
+ * The gRPC status that a client derives from a reset code ("gRPC over HTTP2", HTTP2 Transport
+ * Mapping).
  */
 export function grpcStatusOf(code: number): number {
   switch (code) {

@@ -1,8 +1,9 @@
 /**
- * The server's side of a connection: requests come in, bounded in number, size and time.
+ * The server's side of a connection: receives requests, limited in number, size and time.
  *
- * Leaving is done in two steps (RFC 9113 6.8): first the client is asked to open no more streams,
- * and when it has certainly heard so, those that it has opened meanwhile are the last.
+ * Graceful shutdown has two steps (RFC 9113, 6.8). The first GOAWAY, with the largest stream id,
+ * asks the client to open no more streams. After a round trip, the second GOAWAY names the last
+ * stream that is served.
  */
 
 import type { Limits } from "../limits/options.ts";
@@ -23,16 +24,17 @@ import type { Wire } from "./wire.ts";
 const STREAM_WINDOW_BYTES = 256 * 1024;
 const CONNECTION_WINDOW_BYTES = 1024 * 1024;
 /**
- * Pseudo-headers, and a few fields more than a request may have, so that one with too many is
- * answered with words.
+ * Pseudo-headers, and a few fields more than a request may have, so that a request with too many
+ * gets a response (431) and no stream error.
  */
 const COUNT_RESERVE = 8;
 const LEAVE_MS = 1_000;
-/**
- * More than any client has open at a time: frames of older ones cannot be on their way any more.
- */
+/** More streams than any client has open at a time: no more frames of older ones can arrive. */
 const REMEMBERED_STREAMS = 1_024;
-/** Whoever leaves out more numbers than this gets another error code, and no other treatment. */
+/**
+ * Skipped stream ids that are remembered. A late frame for a skipped id is PROTOCOL_ERROR. Beyond
+ * these it is STREAM_CLOSED, and otherwise treated the same.
+ */
 const REMEMBERED_GAPS = 16;
 const leaving: Buffer = Buffer.from("leaving ", "latin1");
 
@@ -41,11 +43,11 @@ export class ServerSession extends Session {
   readonly #onRequest: (stream: Stream, fields: RequestFields) => void;
   readonly #fieldBounds: FieldBounds;
   protected lastPeerStream = 0;
-  /** Also of those that came too late to be served. */
+  /** The last stream that the client has opened, also one that came too late to be served. */
   #lastHeard = 0;
-  /** Streams that this side ended before the client had: more of them may be on its way. */
+  /** Streams that this side ended first: frames of the client may still arrive. */
   readonly #endedHere: Set<number> = new Set();
-  /** Numbers that the client has left out, each with the next one that it used. */
+  /** Ranges of stream ids that the client has skipped: from the first one to the next one used. */
   readonly #gaps: [from: number, to: number][] = [];
   #leaving = false;
   #left = false;
@@ -73,7 +75,7 @@ export class ServerSession extends Session {
       headerCount: limits.headerCount + COUNT_RESERVE,
       fieldBytes: LISTED_FIELD_BYTES,
     };
-    this.greet([
+    this.sendFirstSettings([
       [setting.maxConcurrentStreams, limits.concurrentStreams || MAX_STREAM_ID],
       [setting.maxHeaderListSize, limits.headerBytes],
       [setting.initialWindowSize, STREAM_WINDOW_BYTES],
@@ -96,7 +98,7 @@ export class ServerSession extends Session {
     if (rest.length > 0) super.read(rest);
   }
 
-  /** No more streams; the connection ends with the last one. */
+  /** Starts a graceful shutdown: the connection ends with its last stream. */
   leave(): void {
     if (this.#leaving || this.over) return;
     this.#leaving = true;
@@ -136,8 +138,8 @@ export class ServerSession extends Session {
   }
 
   /**
-   * What was on its way when the stream ended here is no error; whoever has ended it and goes on
-   * breaks the protocol (RFC 9113, 5.1).
+   * A frame that arrives after this side has ended the stream is no error. One that arrives after
+   * the client itself has ended the stream is a connection error (RFC 9113, 5.1).
    */
   protected override lateFrame(id: number): boolean {
     if (this.#left || this.#endedHere.has(id)) return this.idleFrame();
@@ -208,7 +210,7 @@ export class ServerSession extends Session {
 
   protected onSettings(): void {}
 
-  /** The client opens no more streams; those that it has opened get their answers. */
+  /** The client opens no more streams. Those that are open get their responses. */
   protected onGoaway(): void {
     if (this.streams.size === 0) this.finish();
     else this.#left = true;
@@ -235,9 +237,7 @@ export class ServerSession extends Session {
     this.#arm();
   }
 
-  /**
-   * One timer, for whatever ends first. Most of the time it finds that there was life meanwhile.
-   */
+  /** One timer for the earliest of all time limits. It is set again if none is over. */
   #arm(): void {
     clearTimeout(this.#timer);
     const deadline = this.#deadline();
@@ -248,7 +248,7 @@ export class ServerSession extends Session {
   #onTimer(): void {
     if (this.over) return;
     if (this.#deadline() <= Date.now()) {
-      if (this.greeted && !this.headerOpen && !this.congested) this.leave();
+      if (this.settingsReceived && !this.headerOpen && !this.congested) this.leave();
       else this.fail(errorCode.enhanceYourCalm);
     }
     if (!this.over) this.#arm();
@@ -258,10 +258,10 @@ export class ServerSession extends Session {
     const { headerTimeoutMs, keepAliveTimeoutMs, clientStallTimeoutMs } = this.#limits;
     const limits: number[] = [];
     const add = (since: number, ms: number): unknown => ms > 0 && limits.push(since + ms);
-    if (!this.greeted) add(this.#openedAt, headerTimeoutMs);
+    if (!this.settingsReceived) add(this.#openedAt, headerTimeoutMs);
     if (this.headerOpen) add(this.#headerSince, headerTimeoutMs);
     if (this.congested) add(this.#congestedSince, clientStallTimeoutMs);
-    // Whoever is busy is looked at again later.
+    // With open streams the idle time has not begun.
     if (!this.#leaving) add(this.streams.size > 0 ? Date.now() + 1 : this.#idleSince, keepAliveTimeoutMs);
     return Math.min(...limits);
   }

@@ -1,46 +1,37 @@
 /**
- * One HTTP/2 connection (RFC 9113), the same for both sides: frames are checked and given to their
- * streams, settings, pings and windows are kept.
+ * One HTTP/2 connection (RFC 9113), the part that server and client share: it checks frames, passes
+ * them to their streams, and handles SETTINGS, PING and flow control.
  *
- * - What breaks the protocol for the whole connection ends it with GOAWAY; what breaks one stream
- *   ends that stream.
- * - Frames that cost the peer nothing are counted against those that carry something: gRPC measures
- *   its connections with a ping for nearly every piece of data. Whoever overdoes it is told to calm
- *   down.
- * - A header block is read as a whole or not at all, and never beyond its bounds.
+ * - A connection error ends the connection with GOAWAY. A stream error resets that stream.
+ * - Frames that carry no data are limited, and every DATA frame and stream allows more of them:
+ *   gRPC sends a PING for nearly every piece of data. Beyond the limit the connection ends with
+ *   ENHANCE_YOUR_CALM.
+ * - A header block is decoded when all of it has arrived. Its size is limited.
  */
 
 import type { HeaderFields } from "../message/header-fields.ts";
 import { Allowance } from "./allowance.ts";
-import { type FrameHandler, type FrameHead, FrameReader, uint31At } from "./frame-reader.ts";
-import { type BlockHead, HeaderBlock } from "./header-block.ts";
+import { FrameDispatch } from "./frame-dispatch.ts";
+import { type FrameHead, FrameReader, uint31At } from "./frame-reader.ts";
 import { type FieldSink, HpackDecoder } from "./hpack/decoder.ts";
-import { HeaderBlockWriter, HpackEncoder } from "./hpack/encoder.ts";
+import { HEADER_TABLE_BYTES, HeaderBlockWriter, HpackEncoder } from "./hpack/encoder.ts";
 import { Outbox, type OutboxOwner } from "./outbox.ts";
-import {
-  CONNECTION_LOST,
-  DEFAULT_WINDOW_BYTES,
-  errorCode,
-  flag,
-  frameType,
-  HEADER_TABLE_BYTES,
-  MAX_WINDOW_BYTES,
-} from "./protocol.ts";
+import { CONNECTION_LOST, DEFAULT_WINDOW_BYTES, errorCode, flag, MAX_WINDOW_BYTES } from "./protocol.ts";
 import { defaultSettings, type PeerSettings, readSettings } from "./settings.ts";
 import { Stream, type StreamOwner } from "./stream.ts";
 import type { Wire, WireReader } from "./wire.ts";
 
-/** Beyond it writers wait, and readers of a client's requests do, too. */
+/** Beyond this many unsent bytes streams stop writing, and a server stops reading requests. */
 const MAX_BACKLOG_BYTES = 256 * 1024;
 const IDLE_FRAMES = 4_000;
-/** Frames of no use that may come with one stream, as a reset behind an answer does. */
+/** Frames without effect that each stream allows, such as a reset after the response. */
 const IDLE_FRAMES_PER_STREAM = 4;
 
 export interface SessionOptions {
   readonly isServer: boolean;
   readonly streamWindow: number;
   readonly connectionWindow: number;
-  /** Of one header list, as it is counted. */
+  /** The largest header list, as SETTINGS_MAX_HEADER_LIST_SIZE counts it. */
   readonly headerBytes: number;
   readonly pings: number;
   readonly settings: number;
@@ -49,7 +40,7 @@ export interface SessionOptions {
 
 const block = new HeaderBlockWriter();
 
-export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner, WireReader {
+export abstract class Session extends FrameDispatch implements OutboxOwner, StreamOwner, WireReader {
   readonly outbox: Outbox = new Outbox(this);
   sendWindow: number = DEFAULT_WINDOW_BYTES;
   congested = false;
@@ -62,49 +53,32 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
   readonly #reader: FrameReader = new FrameReader(this);
   readonly #decoder: HpackDecoder = new HpackDecoder(HEADER_TABLE_BYTES);
   readonly #encoder: HpackEncoder = new HpackEncoder();
-  readonly #headerBlock: HeaderBlock;
   readonly #pings: Allowance;
   readonly #settings: Allowance;
   readonly #resets: Allowance;
   readonly #idleFrames: Allowance = new Allowance(IDLE_FRAMES);
-  #greeted = false;
   #receiveWindow: number;
   #consumed = 0;
   readonly #waiting: Set<Stream> = new Set();
   #closedSoon: Stream[] = [];
 
   constructor(wire: Wire, options: SessionOptions) {
+    super(options.headerBytes);
     this.wire = wire;
     this.#options = options;
-    this.#headerBlock = new HeaderBlock(options.headerBytes);
     this.#pings = new Allowance(options.pings);
     this.#settings = new Allowance(options.settings);
     this.#resets = new Allowance(options.streamResets);
     this.#receiveWindow = options.connectionWindow;
   }
 
-  /**
-   * The peer's stream, or one that was never opened by this side: to hear of it breaks the
-   * protocol.
-   */
+  /** Whether the stream was never opened (state "idle"): frames for it are a connection error. */
   protected abstract isIdle(stream: number): boolean;
-  protected abstract onHeaderBlock(head: BlockHead, bytes: Buffer, start: number, end: number): void;
   protected abstract onSettings(): void;
-  protected abstract onGoaway(lastStream: number, code: number): void;
   protected abstract onPong(): void;
   protected abstract onStreamClosed(): void;
-  /** The last stream of the peer that was or may have been served. */
+  /** The last stream of the peer that may have been processed, for GOAWAY. */
   protected abstract readonly lastPeerStream: number;
-
-  /** A header has begun and not ended. */
-  protected get headerOpen(): boolean {
-    return this.#headerBlock.open;
-  }
-
-  /** The peer has said its settings. */
-  get greeted(): boolean {
-    return this.#greeted;
-  }
 
   // The connection.
 
@@ -116,8 +90,8 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     this.wire.write(bytes, done);
     if (this.congested || this.wire.backlog <= MAX_BACKLOG_BYTES) return;
     this.congested = true;
-    // A client that asks and asks and takes no answers is not asked for more. A backend is: it may
-    // wait for us just so.
+    // A client that does not read its responses can send no more requests. A backend is always
+    // read: it may be waiting until we have read its response.
     if (this.#options.isServer) this.wire.pauseReading();
     this.onCongestion();
   }
@@ -146,8 +120,8 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     this.#stop(CONNECTION_LOST);
   }
 
-  /** Ends the connection because the peer broke the protocol. */
-  protected fail(code: number): void {
+  /** Ends the connection with a connection error. */
+  protected override fail(code: number): void {
     if (this.over) return;
     this.outbox.goaway(this.lastPeerStream, code);
     this.outbox.flush();
@@ -155,7 +129,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     this.#stop(code);
   }
 
-  /** Nothing is left to do. */
+  /** Ends the connection after its last stream. */
   protected finish(): void {
     if (this.over) return;
     this.outbox.flush();
@@ -178,62 +152,14 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
 
   protected abstract onStopped(): void;
 
-  protected greet(settings: readonly (readonly [number, number])[]): void {
+  protected sendFirstSettings(settings: readonly (readonly [number, number])[]): void {
     this.outbox.settings(settings);
     this.outbox.windowUpdate(0, this.#options.connectionWindow - DEFAULT_WINDOW_BYTES);
   }
 
   // Frames.
 
-  onFrameTooLarge(): void {
-    this.fail(errorCode.frameSizeError);
-  }
-
-  onFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
-    const { type } = frame;
-    if (!this.#greeted && (type !== frameType.settings || (frame.flags & flag.ack) !== 0)) {
-      this.fail(errorCode.protocolError);
-    } else if (this.#headerBlock.open && type !== frameType.continuation) this.fail(errorCode.protocolError);
-    else if (type === frameType.data) this.#onData(frame, bytes, start, end);
-    else if (type === frameType.headers) this.#onHeaders(frame, bytes, start, end);
-    else if (type === frameType.windowUpdate) this.#onWindowUpdate(frame, bytes, start, end);
-    else this.#onOther(frame, bytes, start, end);
-  }
-
-  #onOther(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
-    switch (frame.type) {
-      case frameType.continuation:
-        this.#onContinuation(frame, bytes, start, end);
-        break;
-      case frameType.rstStream:
-        this.#onReset(frame, bytes, start, end);
-        break;
-      case frameType.settings:
-        this.#onSettings(frame, bytes, start, end);
-        break;
-      case frameType.ping:
-        this.#onPing(frame, bytes, start, end);
-        break;
-      case frameType.goaway:
-        if (frame.stream !== 0) this.fail(errorCode.protocolError);
-        else if (end - start < 8) this.fail(errorCode.frameSizeError);
-        else if (this.idleFrame()) this.onGoaway(uint31At(bytes, start), bytes.readUInt32BE(start + 4));
-        break;
-      case frameType.priority:
-        if (frame.stream === 0) this.fail(errorCode.protocolError);
-        else if (end - start !== 5) this.fail(errorCode.frameSizeError);
-        else if (uint31At(bytes, start) === frame.stream) this.fail(errorCode.protocolError);
-        else this.idleFrame();
-        break;
-      case frameType.pushPromise:
-        this.fail(errorCode.protocolError);
-        break;
-      default:
-        this.idleFrame();
-    }
-  }
-
-  #onData(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+  protected override onDataFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
     const flowBytes = end - start;
     const { stream: id, flags } = frame;
     if (id === 0 || this.isIdle(id)) {
@@ -272,38 +198,9 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     }
   }
 
-  #onHeaders(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
-    let from = start;
-    let to = end;
-    const { flags } = frame;
-    if ((flags & flag.padded) !== 0) to -= from < to ? (bytes[from++] as number) : 256;
-    const dependency = (flags & flag.priority) !== 0 && from + 4 <= to ? uint31At(bytes, from) : 0;
-    if ((flags & flag.priority) !== 0) from += 5;
-    if (frame.stream === 0 || to < from || dependency === frame.stream) {
-      this.fail(errorCode.protocolError);
-      return;
-    }
-    const head: BlockHead = { stream: frame.stream, endStream: (flags & flag.endStream) !== 0 };
-    if ((flags & flag.endHeaders) !== 0) this.onHeaderBlock(head, bytes, from, to);
-    else if (!this.#headerBlock.begin(head, bytes, from, to)) this.fail(errorCode.enhanceYourCalm);
-    else this.onHeaderBegun();
-  }
-
-  #onContinuation(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
-    const { head } = this.#headerBlock;
-    if (head === undefined || head.stream !== frame.stream) this.fail(errorCode.protocolError);
-    else if (!this.#headerBlock.add(bytes, start, end)) this.fail(errorCode.enhanceYourCalm);
-    else if ((frame.flags & flag.endHeaders) !== 0) {
-      const whole = this.#headerBlock.take();
-      this.onHeaderBlock(head, whole, 0, whole.length);
-    }
-  }
-
-  protected onHeaderBegun(): void {}
-
   /**
-   * Every block has to be read, wanted or not: the tables of both sides must agree. False ends the
-   * connection.
+   * Decodes a header block. Every block must be decoded, also of a stream that is closed, so that
+   * the dynamic tables of both sides agree. False: the connection has ended.
    */
   protected decode(sink: FieldSink, bytes: Buffer, start: number, end: number): boolean {
     if (this.#decoder.decode(bytes, start, end, sink)) return true;
@@ -311,7 +208,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     return false;
   }
 
-  #onReset(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+  protected override onResetFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
     if (frame.stream === 0 || this.isIdle(frame.stream)) this.fail(errorCode.protocolError);
     else if (end - start !== 4) this.fail(errorCode.frameSizeError);
     else {
@@ -321,7 +218,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     }
   }
 
-  #onSettings(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+  protected override onSettingsFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
     const ack = (frame.flags & flag.ack) !== 0;
     if (frame.stream !== 0) this.fail(errorCode.protocolError);
     else if ((end - start) % 6 !== 0 || (ack && end > start)) this.fail(errorCode.frameSizeError);
@@ -345,13 +242,13 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
       this.fail(errorCode.flowControlError);
       return;
     }
-    this.#greeted = true;
+    this.markSettingsReceived();
     this.outbox.settingsAck();
     this.onSettings();
     this.#flushWaiting();
   }
 
-  #onPing(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+  protected override onPingFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
     if (frame.stream !== 0) this.fail(errorCode.protocolError);
     else if (end - start !== 8) this.fail(errorCode.frameSizeError);
     else if (!this.#pings.spend()) this.fail(errorCode.enhanceYourCalm);
@@ -359,7 +256,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     else this.onPong();
   }
 
-  #onWindowUpdate(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
+  protected override onWindowUpdateFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
     if (end - start !== 4) {
       this.fail(errorCode.frameSizeError);
       return;
@@ -382,19 +279,21 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     else this.#flushWaiting();
   }
 
-  /** A frame that is allowed and of no use. */
-  protected idleFrame(): boolean {
+  /**
+   * Counts a frame that is allowed and has no effect. False: too many, the connection has ended.
+   */
+  protected override idleFrame(): boolean {
     if (this.#idleFrames.spend()) return true;
     this.fail(errorCode.enhanceYourCalm);
     return false;
   }
 
-  /** A frame for a stream that is over. False ends the connection. */
+  /** A frame for a closed stream. False: the connection has ended. */
   protected lateFrame(_stream: number): boolean {
     return this.idleFrame();
   }
 
-  /** A stream for which work was begun in vain. */
+  /** Counts a stream that was reset after work had begun. False: too many (CVE-2023-44487). */
   protected spendReset(): boolean {
     if (this.#resets.spend()) return true;
     this.fail(errorCode.enhanceYourCalm);
@@ -465,7 +364,7 @@ export abstract class Session implements FrameHandler, OutboxOwner, StreamOwner,
     if (!this.over) this.onStreamClosed();
   }
 
-  /** Frame by frame in turns, so that no stream waits for the whole of another. */
+  /** Streams take turns, one frame each, so that none waits for all data of another. */
   #flushWaiting(): void {
     for (let moved = true; moved && this.#waiting.size > 0; ) {
       moved = false;

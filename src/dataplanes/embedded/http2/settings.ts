@@ -1,13 +1,7 @@
-import {
-  DEFAULT_WINDOW_BYTES,
-  errorCode,
-  HEADER_TABLE_BYTES,
-  MAX_FRAME_BYTES,
-  MAX_WINDOW_BYTES,
-  setting,
-} from "./protocol.ts";
+import { HEADER_TABLE_BYTES } from "./hpack/encoder.ts";
+import { DEFAULT_WINDOW_BYTES, errorCode, MAX_FRAME_BYTES, MAX_WINDOW_BYTES, setting } from "./protocol.ts";
 
-/** What a peer has said about itself (RFC 9113 6.5.2). */
+/** The settings of a peer (RFC 9113, 6.5.2). */
 export interface PeerSettings {
   headerTableSize: number;
   maxConcurrentStreams: number;
@@ -22,7 +16,7 @@ export function defaultSettings(): PeerSettings {
   };
 }
 
-/** Takes over a SETTINGS payload; returns the code of the connection error, if it is one. */
+/** Applies a SETTINGS payload. Returns the code of a connection error, if there is one. */
 export function readSettings(
   settings: PeerSettings,
   bytes: Buffer,

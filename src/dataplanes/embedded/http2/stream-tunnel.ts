@@ -3,13 +3,13 @@ import type { HeaderFields } from "../message/header-fields.ts";
 import { errorCode } from "./protocol.ts";
 import type { Stream, StreamHandler } from "./stream.ts";
 
-/** A stream as a two-way pipe of bytes: what a WebSocket over HTTP/2 is (RFC 8441). */
+/** A stream as a two-way tunnel of bytes, for a WebSocket over HTTP/2 (RFC 8441). */
 export class StreamTunnel extends Duplex implements StreamHandler {
   readonly #stream: Stream;
   readonly #closed: () => void;
   #written: (() => void) | undefined;
 
-  /** `closed` is called when the stream is over for both sides. */
+  /** `closed` is called when both sides have ended the stream. */
   constructor(stream: Stream, closed: () => void) {
     super({ allowHalfOpen: true });
     this.#stream = stream;

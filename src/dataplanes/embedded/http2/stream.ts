@@ -1,11 +1,11 @@
 /**
- * One stream of a connection (RFC 9113 5): two halves that end each by itself, flow control in both
- * directions, and an end that comes once.
+ * One stream of a connection (RFC 9113, 5): two halves that close independently, and flow control
+ * in both directions.
  *
- * - What arrives while the reader is paused is kept here; the peer can send no more than the window
- *   that it was given, and gets more of it only for what was taken.
- * - What cannot be sent yet, because a window or the connection is full, is kept here; the writer
- *   is asked to wait.
+ * - Data that arrives while the reader is paused is kept here. The peer can send no more than its
+ *   window, which grows only with the data that was read.
+ * - Data that cannot be sent yet, because a window or the connection is full, is kept here, and the
+ *   writer is asked to wait.
  */
 
 import type { HeaderFields } from "../message/header-fields.ts";
@@ -16,30 +16,30 @@ const SMALL_BYTES = 4 * 1024;
 
 export interface StreamHandler {
   onData(chunk: Buffer): void;
-  /** The peer has said everything. */
+  /** The peer has sent END_STREAM. */
   onEnd(trailers: HeaderFields | undefined): void;
   /** After a `write` that asked to wait. */
   onWritable(): void;
-  /** Once, at last. Undefined: both sides have said everything. */
+  /** The last call. `code` is undefined if both sides have ended the stream. */
   onClosed(code: number | undefined): void;
 }
 
 /** What a stream needs of its connection. */
 export interface StreamOwner {
   readonly outbox: Outbox;
-  /** Nothing more fits into the socket for now. */
+  /** The socket is full for now. */
   readonly congested: boolean;
-  /** Bytes of DATA that the peer takes on the whole connection. */
+  /** The send window of the whole connection. */
   sendWindow: number;
-  /** A frame with data has gone out. */
+  /** A frame with data has been sent. */
   carried(): void;
   /** Calls `flush` when there is room again. */
   wait(stream: Stream): void;
-  /** Bytes of DATA that have found their reader. */
+  /** Bytes of DATA that were read, for the receive window. */
   consumed(bytes: number): void;
   /** False if they cannot be sent. */
   sendTrailers(stream: Stream, trailers: HeaderFields): boolean;
-  /** The stream no longer counts; its handler is told by `afterClose`, at once or soon. */
+  /** The stream is closed. `afterClose` is called now, or after the next flush if `soon`. */
   closed(stream: Stream, soon: boolean): void;
 }
 
@@ -47,21 +47,16 @@ export interface StreamOptions {
   readonly id: number;
   readonly sendWindow: number;
   readonly receiveWindow: number;
-  /**
-   * Opened by this side: an answer that is complete stays complete, whatever the peer says then.
-   */
+  /** Opened by this side. Then a complete response stays valid after a reset by the peer. */
   readonly own: boolean;
 }
 
 export class Stream {
   readonly id: number;
   handler: StreamHandler = nobody;
-  /**
-   * Bytes of the body that the peer has announced and not sent; negative if it has announced
-   * nothing.
-   */
+  /** Bytes of the peer's Content-Length that have not arrived; negative without Content-Length. */
   expected = -1;
-  /** Of an answer: nothing else can come before it. */
+  /** The header of the response has not arrived yet. */
   awaitsHeader: boolean;
   readonly #owner: StreamOwner;
   readonly #own: boolean;
@@ -100,7 +95,7 @@ export class Stream {
     return this.#remoteEnded;
   }
 
-  /** Nothing more can be sent, or is yet to be said. */
+  /** No more can be written: the stream is closed, ended or ending. */
   get localEnded(): boolean {
     return this.#localEnded || this.#ending || this.#closed;
   }
@@ -109,14 +104,14 @@ export class Stream {
     return this.#closed;
   }
 
-  /** The peer has said that it says no more: with its last frame, or by a reset. */
+  /** The peer has ended its half, by END_STREAM or by RST_STREAM. */
   get peerIsDone(): boolean {
     return this.#remoteEnded || this.#resetByPeer;
   }
 
-  // What the peer says.
+  // Receiving.
 
-  /** Returns the code of the stream error, if it is one. */
+  /** Returns the code of a stream error, if there is one. */
   receiveData(bytes: Buffer, start: number, end: number, flowBytes: number): number | undefined {
     if (this.#remoteEnded) return errorCode.streamClosed;
     if (this.awaitsHeader) return errorCode.protocolError;
@@ -127,7 +122,7 @@ export class Stream {
       this.expected -= length;
       if (this.expected < 0) return errorCode.protocolError;
     }
-    // Padding is read by nobody.
+    // Padding counts as read at once.
     if (flowBytes > length) this.#credit(flowBytes - length);
     if (length === 0) return undefined;
     const chunk = bytes.subarray(start, end);
@@ -136,7 +131,7 @@ export class Stream {
     return undefined;
   }
 
-  /** Likewise. */
+  /** Returns the code of a stream error, if there is one. */
   receiveEnd(trailers: HeaderFields | undefined): number | undefined {
     if (this.#closed) return undefined;
     if (this.#remoteEnded) return errorCode.streamClosed;
@@ -157,7 +152,7 @@ export class Stream {
     } else this.#close(code, false);
   }
 
-  /** False if the window would grow beyond what it can be. */
+  /** False if the window would exceed its maximum. */
   growSendWindow(bytes: number): boolean {
     this.#sendWindow += bytes;
     if (this.#sendWindow > MAX_WINDOW_BYTES) return false;
@@ -165,7 +160,7 @@ export class Stream {
     return true;
   }
 
-  // Its reader.
+  // Reading.
 
   pause(): void {
     this.#paused = true;
@@ -186,8 +181,8 @@ export class Stream {
   }
 
   /**
-   * Copied out of what was read with it, which may be overwritten; small pieces are joined: what is
-   * kept is never much more than the window.
+   * Keeps a copy: the chunk may be overwritten. Small pieces are joined, so that the memory is
+   * never much more than the window.
    */
   #keep(chunk: Buffer): void {
     this.#arrived ??= [];
@@ -220,9 +215,9 @@ export class Stream {
     this.#consumed = 0;
   }
 
-  // What this side says.
+  // Sending.
 
-  /** What cannot be sent at once is copied. False asks to wait for `onWritable`. */
+  /** Copies what cannot be sent at once. False asks to wait for `onWritable`. */
   write(chunk: Buffer, endStream = false): boolean {
     if (this.localEnded) return true;
     this.#ending = endStream;
@@ -249,18 +244,18 @@ export class Stream {
     if (this.#pending === undefined) this.#sendEnd();
   }
 
-  /** The other side need not say any more, once this side has said everything. */
+  /** Resets the stream with NO_ERROR once this side has ended, without waiting for the peer. */
   dropRest(): void {
     this.#dropsRest = true;
     if (this.#localEnded && !this.#remoteEnded) this.reset(errorCode.noError);
   }
 
-  /** Something waits, and the stream's own window has room for it. */
+  /** Data waits, and the stream's window has room for it. */
   get sendable(): boolean {
     return this.#pending !== undefined && (this.#sendWindow > 0 || this.#pending[0]?.length === 0);
   }
 
-  /** One frame's worth of what waits; false if nothing could go. */
+  /** Sends one frame of the waiting data. False if nothing could be sent. */
   flush(): boolean {
     const pending = this.#pending;
     if (pending === undefined) {
@@ -287,14 +282,14 @@ export class Stream {
     this.#close(code, true);
   }
 
-  /** The header that was just sent is all there is to say. */
+  /** The header that was just sent had END_STREAM. */
   endedByHeader(): void {
     this.#localEnded = true;
     this.#closeIfDone(true);
   }
 
   /**
-   * Returns up to where the chunk is sent; the last byte ends this side if nothing comes after it.
+   * Sends what fits and returns up to where. The last frame has END_STREAM if nothing follows.
    */
   #send(chunk: Buffer, from: number, maxFrames: number): number {
     const owner = this.#owner;
@@ -324,7 +319,7 @@ export class Stream {
     const trailers = this.#ownTrailers;
     const sent = trailers !== undefined && this.#owner.sendTrailers(this, trailers);
     if (!sent) {
-      // An answer without its trailers is not whole; a request is.
+      // A response without its trailers is incomplete. A request is complete without them.
       if (trailers !== undefined && !this.#own) {
         this.reset(errorCode.internalError);
         return;
@@ -341,7 +336,7 @@ export class Stream {
     else this.#closeIfDone(true);
   }
 
-  // The end.
+  // Closing.
 
   #closeIfDone(soon: boolean): void {
     if (this.#localEnded && this.#remoteEnded) this.#close(undefined, soon);
@@ -370,7 +365,7 @@ export class Stream {
     this.#arrived = undefined;
   }
 
-  /** An answer that is still being read comes first. */
+  /** Calls `onClosed`, after `onEnd` if a complete response is still being read. */
   afterClose(): void {
     this.#closeWaits = this.#own && this.#closeCode === undefined && !this.#endDelivered;
     if (this.#closeWaits) return;

@@ -1,14 +1,14 @@
 import type { Socket } from "node:net";
 
-/** What a connection is made of, seen from the protocol. */
+/** The connection as the protocol sees it: a socket, or a double in tests. */
 export interface Wire {
-  /** Bytes that were written and have not gone yet. */
+  /** Bytes that were written and not sent yet. */
   readonly backlog: number;
   /** `done` is called when the bytes may be overwritten. */
   write(bytes: Buffer, done: () => void): void;
   pauseReading(): void;
   resumeReading(): void;
-  /** Says what is still to be said, then closes. */
+  /** Sends what was written, then closes. */
   end(): void;
   destroy(): void;
 }
@@ -16,13 +16,13 @@ export interface Wire {
 export interface WireReader {
   /** The chunk may be overwritten afterwards. */
   read(chunk: Buffer): void;
-  /** What was written has gone. */
+  /** Everything that was written has been sent. */
   onWritable(): void;
-  /** Nothing comes any more, and nothing arrives. */
+  /** The connection is lost. */
   onLost(): void;
 }
 
-/** A client or backend that has said its last word is given this long to read ours. */
+/** How long a closing connection waits for the peer to read the last bytes. */
 const LINGER_MS = 1_000;
 
 /** A TCP or TLS socket. */
@@ -34,7 +34,7 @@ export class SocketWire implements Wire {
     this.#socket = socket;
   }
 
-  /** What comes is heard from `lender`, if there is one, or from the socket itself. */
+  /** Data is read from `lender`, if there is one, or else from the socket. */
   attach(reader: WireReader, lender?: { onBytes: (bytes: Buffer) => void }): void {
     const socket = this.#socket;
     const read = (chunk: Buffer): void => reader.read(chunk);
@@ -67,8 +67,8 @@ export class SocketWire implements Wire {
   }
 
   /**
-   * The socket goes on reading, and dropping: closing over unread bytes would take our last words
-   * away from the peer.
+   * Reads on and drops the data: closing with unread bytes would reset the connection, and the peer
+   * could lose the last bytes.
    */
   end(): void {
     if (this.#ended) return;

@@ -2,54 +2,60 @@ import type { Socket } from "node:net";
 import type { ItemId, PortItem } from "../../../plan/plan.ts";
 import type { TenantBudget } from "./tenant-budgets.ts";
 
+/** What is known of a connection before anything is read of it but a PROXY protocol's header. */
+export interface Arrival {
+  /** The item at that moment: a change of it is for later connections. */
+  readonly port: PortItem;
+  /** The address of the client: the TCP peer, or whom the PROXY protocol names. */
+  readonly client: string;
+}
+
 /** One client connection, from accept to close. */
 export class Connection {
   readonly socket: Socket;
   readonly port: PortItem;
   readonly client: string;
-  /** The port's number, as a header says it. */
+  /** The port's number, as text for headers. */
   readonly portText: string;
-  /**
-   * Chosen by SNI at the handshake; undefined on cleartext ports, where every request chooses anew.
-   */
+  /** Chosen by SNI at the handshake; undefined on cleartext ports: each request chooses its own. */
   readonly listener: ItemId | undefined;
-  /** Requests in flight; an upgraded connection counts as one for as long as it lasts. */
+  /** Requests in flight; an upgraded connection counts as one until it closes. */
   active = 0;
-  /** Who it counts for; on cleartext ports the tenant that was asked for last. */
+  /** The budget that it counts against; on cleartext ports that of the last request's tenant. */
   #budget: TenantBudget | undefined;
   #closing = false;
-  #takeLeave: (() => void) | undefined;
+  #close: (() => void) | undefined;
 
-  constructor(socket: Socket, port: PortItem, listener?: ItemId) {
+  constructor(socket: Socket, { port, client }: Arrival, listener?: ItemId) {
     this.socket = socket;
     this.port = port;
     this.portText = String(port.port);
     this.listener = listener;
-    this.client = withoutMappedPrefix(socket.remoteAddress ?? "");
+    this.client = client;
   }
 
   get secure(): boolean {
     return this.listener !== undefined;
   }
 
-  /** No further request is taken: the next answer says so. */
+  /** No further request is accepted, and the next response says so. */
   get closing(): boolean {
     return this.#closing;
   }
 
   /**
-   * How its protocol says goodbye: after the last answer, or by GOAWAY and the end of the last
-   * stream.
+   * Sets how the protocol closes gracefully: HTTP/1 after the last response, HTTP/2 with GOAWAY and
+   * the end of the last stream.
    */
-  onClosing(takeLeave: () => void): void {
-    this.#takeLeave = takeLeave;
-    if (this.#closing) takeLeave();
+  onClosing(close: () => void): void {
+    this.#close = close;
+    if (this.#closing) close();
   }
 
   closeGracefully(): void {
     if (this.#closing) return;
     this.#closing = true;
-    this.#takeLeave?.();
+    this.#close?.();
   }
 
   requestEnded(): void {
@@ -57,8 +63,8 @@ export class Connection {
   }
 
   /**
-   * A cleartext connection is nobody's until somebody is asked for; false: the tenant may not have
-   * another one.
+   * Counts a cleartext connection against the budget of the tenant that its request is for. It
+   * counts against no budget before its first request. False: the tenant has too many connections.
    */
   countFor(budget: TenantBudget | undefined): boolean {
     if (budget === this.#budget || this.listener !== undefined) return true;
@@ -75,11 +81,11 @@ export class Connection {
 }
 
 /**
- * All connections of one thread, so that a port or a listener that goes away can take leave of its
- * own, and of no others.
+ * All connections of one thread, so that the connections of a removed port or listener can be
+ * closed, and no others.
  */
 export class Connections {
-  /** Every accepted socket, also those that nobody has asked anything on yet. */
+  /** Every accepted socket, also those without a request yet. */
   readonly #sockets: Set<Socket> = new Set();
   readonly #open: Set<Connection> = new Set();
   readonly #byListener: Map<ItemId, Set<Connection>> = new Map();
@@ -98,7 +104,7 @@ export class Connections {
     });
   }
 
-  /** From here on the connection speaks HTTP. */
+  /** Adds a connection when it begins to speak HTTP. */
   add(connection: Connection): void {
     const { socket, listener } = connection;
     this.#open.add(connection);
@@ -117,7 +123,7 @@ export class Connections {
     for (const connection of this.#open) if (connection.port.id === port) connection.closeGracefully();
   }
 
-  /** Resolves when the last connection has closed, by itself or at the limit. */
+  /** Resolves when the last connection has closed, by itself or at the time limit. */
   async drain(graceMs: number): Promise<void> {
     for (const connection of this.#open) connection.closeGracefully();
     if (this.#sockets.size > 0 && graceMs > 0) {
@@ -143,9 +149,9 @@ export class Connections {
   }
 }
 
-/** Clients over IPv4 look like `::ffff:192.0.2.1` on a socket bound to both families. */
-function withoutMappedPrefix(address: string): string {
-  return address.startsWith("::ffff:") ? address.slice(7) : address;
+/** The TCP peer. Over IPv4 it looks like `::ffff:192.0.2.1` on a socket bound to both families. */
+export function peerOf({ remoteAddress = "" }: Socket): string {
+  return remoteAddress.startsWith("::ffff:") ? remoteAddress.slice(7) : remoteAddress;
 }
 
 function ignore(): void {}

@@ -3,7 +3,7 @@ import type { Limits } from "./options.ts";
 const FINEST_MS = 25;
 const COARSEST_MS = 500;
 
-/** Something that must not take for ever. */
+/** Something with a time limit. */
 export interface Timed {
   /** On the clock of `Deadlines`; infinity for none. */
   deadline: number;
@@ -11,9 +11,9 @@ export interface Timed {
 }
 
 /**
- * Time limits of all HTTP connections of a thread, to clients and to backends: a number in each of
- * them, and one timer that looks at the numbers now and then. Setting a limit costs nothing; it is
- * kept never early, and at most two ticks late.
+ * Time limits of all HTTP connections of a thread, to clients and to backends. Each has a number,
+ * and one timer checks all numbers at intervals. Setting a limit costs nothing. A limit is never
+ * early, and at most two ticks late.
  */
 export class Deadlines {
   /** Milliseconds, as of the last tick. */
@@ -40,7 +40,7 @@ export class Deadlines {
     this.#timer = undefined;
   }
 
-  /** 0 is no limit. */
+  /** 0: no limit. */
   after(milliseconds: number): number {
     return milliseconds === 0 ? Number.POSITIVE_INFINITY : this.now + milliseconds + this.#tickMs;
   }

@@ -11,8 +11,7 @@ export interface EmbeddedOptions {
   /** Called once per request, after its last byte. The one hook for access logs and for metrics. */
   readonly onRequestEnd?: (record: RequestRecord) => void;
   /**
-   * Called for each connection that was closed because its listener's tenant has as many as it may
-   * have.
+   * Called for each connection that was closed because its listener's tenant is at its limit.
    */
   readonly onConnectionRefused?: (listener: ItemId) => void;
   /** Aborting closes at once, without grace. */
@@ -28,11 +27,11 @@ export type TrustedFront = number | { readonly clientHeader: string };
 
 export interface BindOptions {
   readonly address: string;
-  /** Where a Gateway's port is really opened; by default where it says. */
+  /** The address and port that a Gateway's port is bound to; by default the port itself. */
   readonly portMap?: (port: number) => number;
 }
 
-/** Bounds of one thread. Times are in milliseconds; 0 means no bound. */
+/** Limits of one thread. Times are in milliseconds; 0: no limit. */
 export interface Limits {
   readonly maxConnections: number;
   readonly headerBytes: number;
@@ -54,12 +53,12 @@ export interface Limits {
   readonly backendResponseTimeoutMs: number;
   /** Between two pieces of a backend's response. */
   readonly backendIdleTimeoutMs: number;
-  /** Until a client takes more of an answer that waits for it. */
+  /** Until a client reads more of a response that waits for it. */
   readonly clientStallTimeoutMs: number;
   /** Of TLS and TCP streams without a byte in either direction. */
   readonly streamIdleTimeoutMs: number;
   readonly udpIdleTimeoutMs: number;
-  /** Conversations of one UDP port, each with a socket of its own. */
+  /** Sessions of one UDP port; each has its own socket. */
   readonly udpSessions: number;
   readonly connectionsPerEndpoint: number;
   /** Each of them carries many requests at a time, unless the backend wants otherwise. */

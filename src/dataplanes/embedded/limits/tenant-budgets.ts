@@ -15,7 +15,7 @@ interface Shares {
 }
 
 /**
- * What one tenant has at the moment, in this thread. Taking and giving back are an addition each.
+ * What one tenant uses in this thread at the moment.
  */
 export class TenantBudget {
   readonly #shares: Shares;
@@ -38,7 +38,7 @@ export class TenantBudget {
     return this.#requests;
   }
 
-  /** False: the tenant has as many as it may have. What was taken must be given back once. */
+  /** False: the tenant is at its limit. What was taken must be given back once. */
   takeConnection(): boolean {
     const { connections } = this.#shares.limits;
     if (connections > 0 && this.#connections >= connections) return false;
@@ -63,16 +63,18 @@ export class TenantBudget {
     if (this.listeners === 0) this.settle();
   }
 
-  /** Nobody needs to remember a tenant that is neither in the plan nor under way. */
+  /**
+   * Whether the tenant has no listener in the plan and uses nothing, so that it can be forgotten.
+   */
   settle(): void {
     if (this.listeners === 0 && this.#connections === 0 && this.#requests === 0) this.#onUnused();
   }
 }
 
 /**
- * The tenants of a thread, by the object that carries the listener. A tenant is known while the
- * plan has a listener of it or while something of it is under way: removing a listener and adding
- * it again forgives nothing.
+ * The tenants of a thread, by the owner of the listener. A tenant is known while the plan has a
+ * listener of it, or while it has connections or requests. So removing a listener and adding it
+ * again does not reset the budget.
  */
 export class TenantBudgets {
   readonly #threads: number;
@@ -89,7 +91,7 @@ export class TenantBudgets {
     this.#threads = threads;
   }
 
-  /** Undefined: the listener is the platform's, or unknown. */
+  /** Undefined: the listener belongs to the platform team, or is unknown. */
   of(listener: ItemId): TenantBudget | undefined {
     return this.#byListener.get(listener);
   }

@@ -6,21 +6,15 @@
  */
 
 import { forgedFieldPattern } from "../../forged-fields.ts";
-import type { TrustedFront } from "../limits/options.ts";
 import type { HeaderFields } from "./header-fields.ts";
 import { hopByHop, removeNamed } from "./hop-by-hop.ts";
 
 const KNOWN_NAMES = 1024;
 const LONGEST_KNOWN_NAME = 64;
 
-/** Proxies in front whose words stay. */
-export function areTrusted(hops: TrustedFront): boolean {
-  return typeof hops === "number" && hops > 0;
-}
-
 /** A copy without what ends here. */
-export function cleanFields(headers: HeaderFields, trustedHops: TrustedFront): HeaderFields {
-  const clean = headers.without(areTrusted(trustedHops) ? endsBehindProxies : endsHere);
+export function cleanFields(headers: HeaderFields, behindProxy: boolean): HeaderFields {
+  const clean = headers.without(behindProxy ? endsBehindProxies : endsHere);
   removeNamed(clean, headers.get("connection"));
   return clean;
 }

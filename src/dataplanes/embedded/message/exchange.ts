@@ -28,7 +28,7 @@ export interface Exchange {
   /** Lets a client that waits for it send its body. */
   continue(): void;
   /**
-   * Passes on an answer that informs; nothing happens where the client knows no such thing or does
+   * Passes on an interim response (1xx). Does nothing for a client that does not support it or does
    * not read.
    */
   inform(status: number, headers: HeaderFields): void;
@@ -40,8 +40,8 @@ export interface Exchange {
    */
   expectTrailers(headers: HeaderFields): boolean;
   /**
-   * Whoever sends what cannot be understood or taken is not asked to go on: the next bytes may not
-   * be what they seem.
+   * Closes the connection after the response, for requests that are malformed or too large: the
+   * next bytes may not be a request.
    */
   closeAfterAnswer(): void;
   answer(status: number, headers: HeaderFields, hasBody: boolean): void;
@@ -50,7 +50,7 @@ export interface Exchange {
   onDrain(handler: () => void): void;
   end(trailers?: HeaderFields): void;
   /**
-   * Ends an answer that cannot be completed so that the client notices; `code` is that of the
+   * Aborts an incomplete response, so that the client sees an error. `code` is that of the
    * backend's HTTP/2 stream, if it had one.
    */
   abort(code?: number): void;

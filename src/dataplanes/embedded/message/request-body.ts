@@ -36,7 +36,7 @@ export class RequestBody {
     return this.#kept !== undefined || this.bytes === 0;
   }
 
-  /** The body from its beginning, at this reader's pace; the reader before gets no more. */
+  /** Reads the body from its beginning, as fast as this reader does. It replaces an earlier one. */
   open(): Readable {
     const before = this.#reader;
     this.#reader = undefined;
@@ -60,12 +60,12 @@ export class RequestBody {
     return mirror;
   }
 
-  /** The body is longer or slower than the limits allow: nobody gets the rest of it. */
+  /** The body is longer or slower than the limits allow: the rest is not read. */
   onRefused(handler: (refusal: BodyRefusal) => void): void {
     this.#onRefused = handler;
   }
 
-  /** Nobody wants any more of it; what still comes is dropped. */
+  /** Drops the rest of the body. */
   close(): void {
     this.#kept = undefined;
     this.#fail("the body is not wanted any more");
@@ -172,7 +172,7 @@ export interface RequestBodyOptions {
   readonly keepBytes: number;
   readonly mirrorBytes: number;
   readonly idleMs: number;
-  /** Somebody reads: a client that waits for 100 Continue may go on. */
+  /** The first read sends 100 Continue to a client that waits for it. */
   readonly onWanted: () => void;
   readonly onData: (bytes: number) => void;
 }

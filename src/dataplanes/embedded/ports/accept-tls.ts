@@ -4,10 +4,10 @@ import type { ItemId, ListenerItem } from "../../../plan/plan.ts";
 import { readClientHello } from "../streams/client-hello.ts";
 
 /**
- * Finds the listener of a TLS connection by its ClientHello, before anything is decided about it. A
- * name that nobody listens for, or none at all, is closed without a word: no tenant's certificate
- * is ever shown for another's name. (An alert would be kinder, but the conformance suite takes only
- * a closed connection for a refusal: TLSRouteHostnameIntersection.)
+ * Finds the listener of a TLS connection by its ClientHello. A connection with an unknown server
+ * name, or with none, is closed without an alert: no tenant's certificate is ever shown for
+ * another's name. (An alert would be better, but the conformance test TLSRouteHostnameIntersection
+ * accepts only a closed connection.)
  */
 export async function acceptTls(
   socket: Socket,

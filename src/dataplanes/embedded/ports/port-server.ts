@@ -4,9 +4,9 @@ import type { Binding } from "../streams/tcp-port.ts";
 export interface PortServer {
   /** Rejects when the port cannot be bound. */
   listen(binding: Binding): Promise<unknown>;
-  /** Accepts nobody any more; what has been accepted goes on. */
+  /** Stops accepting. Open connections stay open. */
   stop(): void;
-  /** Ends what is still there after the limit. */
+  /** Closes connections that are still open after the time limit. */
   drain(graceMs: number): Promise<void>;
   /** After every change of the table. */
   reconcile?(): void;

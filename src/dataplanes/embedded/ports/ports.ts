@@ -10,14 +10,13 @@ const NEVER_MS = 2 ** 31 - 1;
 export interface PortsOptions {
   readonly bindingOf: (port: PortItem) => Binding;
   readonly create: (port: PortItem) => PortServer;
-  readonly onFate: (port: ItemId, fate: PortFate) => void;
+  readonly onOutcome: (port: ItemId, outcome: PortOutcome) => void;
 }
 
-export type PortFate = { readonly bound: true } | { readonly bound: false; readonly message: string };
+export type PortOutcome = { readonly bound: true } | { readonly bound: false; readonly message: string };
 
 /**
- * The open ports of one thread. One that cannot be bound is tried again and again, and keeps
- * nothing else waiting.
+ * The open ports of one thread. A port that cannot be bound is tried again, and delays no other.
  */
 export class Ports {
   readonly #options: PortsOptions;
@@ -49,7 +48,7 @@ export class Ports {
     await Promise.all(servers.map((server) => server.drain(graceMs)));
   }
 
-  /** Whoever is connected to a removed port stays until it is done. */
+  /** Connections to a removed port stay open until they end. */
   #close(id: ItemId): void {
     const port = this.#open.get(id);
     if (port === undefined) return;
@@ -85,11 +84,11 @@ class OpenPort {
     this.server.listen(binding).then(
       () => {
         if (this.#stopped) this.server.stop();
-        else this.#options.onFate(this.item.id, { bound: true });
+        else this.#options.onOutcome(this.item.id, { bound: true });
       },
       (error: NodeJS.ErrnoException) => {
         if (this.#stopped) return;
-        this.#options.onFate(this.item.id, { bound: false, message: explain(error, binding.port) });
+        this.#options.onOutcome(this.item.id, { bound: false, message: explain(error, binding.port) });
         this.#retry = setTimeout(() => {
           this.server = this.#options.create(this.item);
           this.#bind(Math.min(retryMs * 2, LAST_RETRY_MS));
@@ -99,7 +98,7 @@ class OpenPort {
   }
 }
 
-/** The port can stay open: whatever else of it has changed is seen by the next connection. */
+/** Whether the port can stay open. Other changes take effect with the next connection. */
 export function samePlace(a: PortItem, b: PortItem): boolean {
   return a.port === b.port && a.protocol === b.protocol && a.transport === b.transport;
 }

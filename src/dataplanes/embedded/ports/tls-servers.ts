@@ -53,10 +53,9 @@ interface Entry extends EntryParts {
 }
 
 /**
- * TLS termination per listener, made at its first handshake and kept while it is used: thousands of
- * certificates cost nothing until somebody asks for them. Items are immutable, so an entry is good
- * exactly as long as it was made of the current ones; a change is seen by the next handshake and by
- * nobody before.
+ * TLS termination per listener, created at its first handshake and kept while it is used: thousands
+ * of certificates cost nothing until a client needs them. Items are immutable, so an entry is valid
+ * while its items are the current ones. A change takes effect with the next handshake.
  */
 export class TlsServers {
   readonly #options: TlsServersOptions;
@@ -188,9 +187,9 @@ function isCurrent(entry: Entry, { listener, certificates, validation }: EntryPa
 }
 
 /**
- * AllowValidOnly refuses whoever has no valid certificate; AllowInsecureFallback asks for one and
- * goes on in any case. Without a usable authority nobody is valid: node would fall back to the
- * system's authorities if given none.
+ * AllowValidOnly rejects clients without a valid certificate. AllowInsecureFallback asks for one
+ * and accepts every client. Without a usable CA no certificate is valid: Node would use the
+ * system's CAs if it got none.
  */
 function clientOptions({ authorities, mode }: ClientValidation): TlsOptions {
   return {

@@ -1,18 +1,16 @@
-import type { TrustedFront } from "../limits/options.ts";
-import { areTrusted } from "../message/client-fields.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 
 /**
  * Tells who asked and how, to rules and to the backend. Without trusted proxies in front, whatever
  * the client says about this has been taken away and is replaced; with them, their words stay and
- * the peer's address is appended. A connector on this machine speaks for the visitor, and for
- * nobody else.
+ * the peer's address is appended. A connector on this machine speaks for its client, and for nobody
+ * else.
  */
-export function addForwardedHeaders(request: RoutedRequest, trustedHops: TrustedFront): void {
+export function addForwardedHeaders(request: RoutedRequest): void {
   const { connection } = request.exchange;
-  const { visitor, authority, headers } = request;
-  const scheme = visitor?.scheme ?? (connection.secure ? "https" : "http");
-  if (areTrusted(trustedHops)) {
+  const { client, authority, headers } = request;
+  const scheme = client.scheme ?? (connection.secure ? "https" : "http");
+  if (client.behindProxy) {
     const before = headers.get("x-forwarded-for");
     headers.set(
       "x-forwarded-for",
@@ -22,10 +20,13 @@ export function addForwardedHeaders(request: RoutedRequest, trustedHops: Trusted
     if (!headers.has("x-forwarded-host")) headers.add("x-forwarded-host", authority);
     if (!headers.has("x-forwarded-port")) headers.add("x-forwarded-port", connection.portText);
   } else {
-    headers.add("x-forwarded-for", visitor?.address ?? connection.client);
+    headers.add("x-forwarded-for", client.address);
     headers.add("x-forwarded-proto", scheme);
     headers.add("x-forwarded-host", authority);
-    headers.add("x-forwarded-port", visitor === undefined ? connection.portText : portOf(visitor.scheme));
+    headers.add(
+      "x-forwarded-port",
+      client.scheme === undefined ? connection.portText : portOf(client.scheme),
+    );
   }
   headers.set("x-request-id", request.requestId);
 }

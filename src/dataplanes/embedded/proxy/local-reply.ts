@@ -1,5 +1,6 @@
 import { grpcStatusOf } from "../http2/reset-codes.ts";
 import type { Exchange } from "../message/exchange.ts";
+import { isGrpc } from "../message/grpc.ts";
 import { HeaderFields } from "../message/header-fields.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 
@@ -71,9 +72,4 @@ function replyGrpc(exchange: Exchange, status: number, reply: LocalReply): void 
     encodeURIComponent(reply.message),
   ]);
   exchange.answer(200, headers, false);
-}
-
-export function isGrpc(headers: HeaderFields): boolean {
-  const type = headers.get("content-type");
-  return type !== undefined && /^application\/grpc(?:$|[+;])/i.test(type);
 }

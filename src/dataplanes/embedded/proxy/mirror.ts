@@ -58,7 +58,7 @@ const forgetful: UpstreamHandler = {
   onFailure: () => {},
 };
 
-/** A copy whose body breaks off is given up without a word. */
+/** A copy whose body is aborted is dropped silently. */
 function forgetfulOf(budget: TenantBudget, body: Readable | undefined): UpstreamHandler {
   let counts = true;
   const giveBack = (): void => {

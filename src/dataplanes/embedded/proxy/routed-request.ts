@@ -8,7 +8,7 @@ import type { TenantBudget } from "../limits/tenant-budgets.ts";
 import type { Exchange } from "../message/exchange.ts";
 import type { HeaderFields } from "../message/header-fields.ts";
 import { wantsTrailers } from "../message/hop-by-hop.ts";
-import type { Visitor } from "./client-address.ts";
+import type { RequestClient } from "./client-address.ts";
 
 /** One request on its way: what was asked, what was decided, what came of it. */
 export class RoutedRequest implements RequestView {
@@ -23,7 +23,7 @@ export class RoutedRequest implements RequestView {
    */
   readonly headers: HeaderFields;
   readonly requestId: string;
-  readonly visitor: Visitor | undefined;
+  readonly client: RequestClient;
   readonly #started: number = performance.now();
   listener: ListenerItem | undefined;
   /** Of the tenant that the request counts for, once it does. */
@@ -43,7 +43,7 @@ export class RoutedRequest implements RequestView {
     this.authority = target.authority;
     this.path = target.path;
     this.query = target.query;
-    this.visitor = target.visitor;
+    this.client = target.client;
     this.requestId = requestId;
   }
 
@@ -65,7 +65,7 @@ export class RoutedRequest implements RequestView {
     const durationMs = performance.now() - this.#started;
     const record: { -readonly [Key in keyof RequestRecord]: RequestRecord[Key] } = {
       time: Date.now() - durationMs,
-      client: this.visitor?.address ?? exchange.connection.client,
+      client: this.client.address,
       protocol: exchange.protocol,
       method: this.method,
       authority: this.authority,
@@ -92,5 +92,5 @@ export interface TargetParts {
   readonly path: string;
   readonly query: string;
   readonly headers: HeaderFields;
-  readonly visitor: Visitor | undefined;
+  readonly client: RequestClient;
 }

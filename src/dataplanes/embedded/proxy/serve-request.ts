@@ -6,15 +6,17 @@
 import { randomUUID } from "node:crypto";
 import type { RoutingTable } from "../../../matching/routing-table.ts";
 import type { RequestRecord } from "../../request-record.ts";
+import type { RateBuckets } from "../guards/rate-buckets.ts";
 import type { Limits, TrustedFront } from "../limits/options.ts";
 import type { TenantBudgets } from "../limits/tenant-budgets.ts";
 import { cleanFields } from "../message/client-fields.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { parseTarget } from "../message/request-target.ts";
 import type { Upstreams } from "../upstream/upstreams.ts";
-import { visitorOf } from "./client-address.ts";
+import { clientOf } from "./client-address.ts";
 import { forward } from "./forward.ts";
 import { addForwardedHeaders } from "./forwarded-headers.ts";
+import { passGuards } from "./guards.ts";
 import { replyLocally, replyText } from "./local-reply.ts";
 import { redirect } from "./redirect.ts";
 import { RoutedRequest } from "./routed-request.ts";
@@ -30,7 +32,9 @@ export interface Serving {
   readonly table: RoutingTable;
   readonly upstreams: Upstreams;
   readonly budgets: TenantBudgets;
+  readonly buckets: RateBuckets;
   readonly limits: Limits;
+  /** For ports without `clientAddress`. */
   readonly trustedHops: TrustedFront;
   readonly onRequestEnd: ((record: RequestRecord) => void) | undefined;
 }
@@ -41,7 +45,12 @@ export function serveRequest(serving: Serving, exchange: Exchange): void {
   exchange.onClose(() => finish(serving, request));
   try {
     if (refusal !== undefined) refuse(request, refusal);
-    else if (admit(serving, request) && charge(serving, request) && match(serving, request)) {
+    else if (
+      admit(serving, request) &&
+      charge(serving, request) &&
+      match(serving, request) &&
+      passGuards(serving, request)
+    ) {
       act(serving, request);
     }
   } catch {
@@ -66,11 +75,11 @@ function read(
   const known = "invalid" in target ? { path: exchange.target.slice(0, 1024), query: "" } : target;
   const authority = known.authority ?? exchange.authority ?? "";
   const { path, query } = known;
-  const visitor = visitorOf(exchange, trustedHops);
-  const headers = cleanFields(exchange.headers, trustedHops);
-  const parts = { authority, path, query, headers, visitor };
+  const client = clientOf(exchange, trustedHops);
+  const headers = cleanFields(exchange.headers, client.behindProxy);
+  const parts = { authority, path, query, headers, client };
   const request = new RoutedRequest(exchange, parts, requestIdOf(exchange));
-  addForwardedHeaders(request, trustedHops);
+  addForwardedHeaders(request);
   return { request, refusal: check() };
 
   function check(): Refusal | undefined {

@@ -3,13 +3,13 @@ import { editPath } from "../../../matching/rewrite.ts";
 import type { BackendItem } from "../../../plan/backend.ts";
 import type { Filters, ForwardAction, WeightedBackend } from "../../../plan/rule.ts";
 import { applyEdits, removeTwins } from "../message/edit-headers.ts";
+import { isGrpc } from "../message/grpc.ts";
 import type { HeaderFields } from "../message/header-fields.ts";
 import { wantsTrailers } from "../message/hop-by-hop.ts";
 import { passingNames, requestTrailerTest } from "../message/trailers.ts";
-import { isGrpc } from "./local-reply.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 
-/** What the backend gets to see, without the body. */
+/** The request to the backend, without the body. */
 export interface RequestHead {
   readonly method: string;
   readonly path: string;

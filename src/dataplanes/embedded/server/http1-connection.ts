@@ -3,10 +3,12 @@
  * before is answered.
  *
  *   reading   between two requests, or in the middle of a head
- *   serving   one request is being answered; its body may still be on its way, and what is behind it waits
- *   dropping  it was answered before all of its body had come: the rest is read and dropped, then the next request may come
- *   leaving   the last answer is out; what still comes is read and dropped for a while, because closing with unread bytes would reset the
- *             connection and could take the answer away from the client
+ *   serving   one request is being answered; its body may still arrive, and pipelined requests wait
+ *   dropping  it was answered before all of its body had arrived; the rest is read and dropped, and
+ *             then the next request is read
+ *   leaving   the last response is written; what still arrives is read and dropped for a while,
+ *             because closing with unread bytes would reset the connection, and the client could
+ *             lose the response
  *   over      closed, or handed over to another protocol
  */
 
@@ -265,7 +267,7 @@ class ServerConnection implements RequestSink, AnswerWriter, Timed {
     this.#onData(behind);
   }
 
-  /** Whoever cannot be understood gets a short answer, and the last. */
+  /** Answers a malformed request with a short response, and closes the connection. */
   #refuse(status: Refusal): void {
     const exchange = this.#exchange;
     const body = this.#body;
@@ -307,7 +309,7 @@ class ServerConnection implements RequestSink, AnswerWriter, Timed {
     this.#socket.resume();
   }
 
-  /** The socket is nobody's, or somebody else's. */
+  /** The socket is closed, or handed over to another protocol. */
   #release(): void {
     this.#state = "over";
     this.#deadlines.delete(this);

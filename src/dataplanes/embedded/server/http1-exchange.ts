@@ -21,7 +21,7 @@ export interface AnswerWriter {
   /** The last byte has been written. */
   answered(exchange: ServerExchange): void;
   switchTo(exchange: ServerExchange, head: string, backend: Duplex): void;
-  /** Cuts the connection off so that the client notices. */
+  /** Resets the connection, so that the client sees an error. */
   abort(): void;
 }
 
@@ -49,12 +49,12 @@ export class ServerExchange implements Exchange {
   readonly invalid: string | undefined;
   status = 0;
   bytesSent = 0;
-  /** All of the request has come. */
+  /** The whole request has arrived. */
   received: boolean;
   requestTrailers: HeaderFields | undefined;
   /** Whether the client may ask again on this connection. */
   keepAlive: boolean;
-  /** Nothing but the end of the connection tells the end of the answer. */
+  /** The response ends with the connection. */
   untilClose = false;
   readonly #writer: AnswerWriter;
   #awaitsContinue: boolean;
@@ -121,7 +121,7 @@ export class ServerExchange implements Exchange {
     const length = headers.get("content-length");
     let head = statusLine(status) + fieldLines(headers);
     if (!headers.has("date")) head += dateLine();
-    // Nobody knows whether a client sends its body after an answer that came instead of the 100.
+    // A client may or may not send its body after a final response instead of 100 Continue.
     if (this.connection.closing || this.#awaitsContinue) this.keepAlive = false;
     if (length === undefined && !bodiless) {
       this.#chunked = this.protocol === "HTTP/1.1";
@@ -183,7 +183,7 @@ export class ServerExchange implements Exchange {
 
   abort(): void {
     this.#ended = true;
-    // Half an answer is a clearer sign than none.
+    // An incomplete response is a clearer error than none.
     this.flush();
     this.#writer.abort();
   }

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 
-/** The body of a request, at the pace of whoever reads it. */
+/** The body of a request, as fast as it is read. */
 export class RequestStream extends Readable {
   readonly #resume: () => void;
 

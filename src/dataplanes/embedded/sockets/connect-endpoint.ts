@@ -85,7 +85,7 @@ export function sideOf(stream: Duplex, transport: Duplex = transportOf(stream)):
  * A TLS server hands out its streams only; Node keeps the socket under one in a property that may
  * go away some day.
  */
-function transportOf(stream: Duplex): Duplex {
+export function transportOf(stream: Duplex): Duplex {
   const { _parent: parent } = stream as Duplex & { readonly _parent?: unknown };
   return stream instanceof TLSSocket && parent instanceof Socket ? parent : stream;
 }

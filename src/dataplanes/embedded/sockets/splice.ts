@@ -68,6 +68,8 @@ export function splice({ client, backend, idleTimeoutMs, signal, onEnd }: Splice
       active();
       from.stream.resume();
     });
+    // Behind a header of the PROXY protocol there may have been nothing but the end.
+    if (from.stream.readableEnded) to.stream.end();
     from.stream.on("end", () => {
       active();
       to.stream.end();

@@ -1,26 +1,26 @@
 /**
- * Memory for what is about to be written, used again as soon as it has been: most of the time the
- * processor still has it in its cache.
+ * Write buffers, used again as soon as they have been written: most of the time they are still in
+ * the processor's cache.
  */
 
 /**
- * Four full frames of HTTP/2 with their headers, or what is read of a socket at a time with a head
- * before it.
+ * Room for four full HTTP/2 frames, or for 64 KiB, which is read from a socket at a time, with a
+ * header before it.
  */
-export const PAGE_BYTES: number = 68 * 1024;
+export const WRITE_BUFFER_BYTES: number = 68 * 1024;
 /**
- * 17 MB. Over TLS a write is done a little later, so that as many are under way as there are
- * answers at a time; a page beyond these has to be found anew, which costs more than to fill it.
+ * 17 MB. Over TLS a write completes a little later, so there is about one buffer in use for each
+ * response at a time. Allocating a buffer beyond these costs more than filling it.
  */
-const MAX_FREE_PAGES = 256;
+const MAX_FREE_BUFFERS = 256;
 
 const free: Buffer[] = [];
 
-export function takePage(): Buffer {
-  return free.pop() ?? Buffer.allocUnsafeSlow(PAGE_BYTES);
+export function takeWriteBuffer(): Buffer {
+  return free.pop() ?? Buffer.allocUnsafeSlow(WRITE_BUFFER_BYTES);
 }
 
-/** Nobody reads it any more. */
-export function freePage(page: Buffer): void {
-  if (free.length < MAX_FREE_PAGES) free.push(page);
+/** Takes back a buffer that has been written. */
+export function freeWriteBuffer(buffer: Buffer): void {
+  if (free.length < MAX_FREE_BUFFERS) free.push(buffer);
 }

@@ -2,15 +2,16 @@
  * Carries one connection to the backend that its rule chooses; used for TLS (passthrough and
  * terminated) and TCP. What cannot be served is reset, never closed as if it had ended well: no
  * rule, a rule without a usable backend, an invalid reference's share, a backend whose policy
- * cannot be applied.
+ * cannot be applied, a client that a guard of the rule does not let pass.
  */
 
 import type { Duplex } from "node:stream";
 import { chooseWeighted } from "../../../matching/weighted-choice.ts";
 import type { BackendItem, Endpoint } from "../../../plan/backend.ts";
 import type { CertificateItem } from "../../../plan/certificate.ts";
-import type { ItemId, ListenerItem } from "../../../plan/plan.ts";
+import type { ItemId, ListenerItem, PlanItem } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
+import { letsStream } from "../guards/stream-guards.ts";
 import { backendTlsOptions } from "../sockets/backend-tls.ts";
 import { sideOf } from "../sockets/connect-endpoint.ts";
 import { proxyStream, type StreamEnd } from "./proxy-stream.ts";
@@ -19,7 +20,7 @@ import { proxyStream, type StreamEnd } from "./proxy-stream.ts";
 export interface StreamTable {
   listenerFor(port: ItemId, name: string | undefined): ListenerItem | undefined;
   streamRule(listener: ItemId, serverName: string | undefined): Rule | undefined;
-  get(type: "backend", id: ItemId): BackendItem | undefined;
+  get<T extends "backend" | "guard">(type: T, id: ItemId): Extract<PlanItem, { type: T }> | undefined;
 }
 
 export interface StreamTimeouts {
@@ -29,6 +30,8 @@ export interface StreamTimeouts {
 
 export interface ServeStreamOptions {
   readonly client: Duplex;
+  /** Of the client, for guards; without it no guard lets the client pass. */
+  readonly address?: string;
   /** The TCP socket under `client` when TLS was terminated. */
   readonly transport?: Duplex | undefined;
   readonly rule: Rule | undefined;
@@ -44,8 +47,8 @@ export interface ServeStreamOptions {
 }
 
 export async function serveStream(options: ServeStreamOptions): Promise<void> {
-  const { client, transport, table, random, signal, onEnd } = options;
-  const backend = backendOf(options.rule, table, random);
+  const { client, transport, table, rule, address = "", random, signal, onEnd } = options;
+  const backend = letsStream(table, rule, address) ? backendOf(rule, table, random) : undefined;
   if (backend === undefined) {
     sideOf(client, transport).reset();
     onEnd?.({ reason: "refused", bytesFromClient: 0, bytesFromBackend: 0 });

@@ -1,5 +1,6 @@
 import { createServer, type Server, type Socket } from "node:net";
 import type { ItemId, ListenerItem } from "../../../plan/plan.ts";
+import { peerOf } from "../limits/connections.ts";
 import type { StreamEnd } from "./proxy-stream.ts";
 import { type StreamTable, type StreamTimeouts, serveStream } from "./serve-stream.ts";
 
@@ -11,6 +12,8 @@ export interface TcpPortOptions {
   readonly maxConnections: number;
   /** Whether the listener's tenant may have this connection; otherwise it has been closed. */
   readonly admit?: (socket: Socket, listener: ListenerItem) => boolean;
+  /** Finds the address of the client before anything else is read; otherwise it is the peer's. */
+  readonly arrive?: (socket: Socket, serve: (address: string) => void) => void;
   readonly random?: () => number;
   readonly onEnd?: (end: StreamEnd) => void;
 }
@@ -35,7 +38,7 @@ export class TcpPort {
     this.#server = createServer({ allowHalfOpen: true, noDelay: true, keepAlive: true }, (socket) =>
       this.#accept(socket),
     );
-    // To node:net, 0 is a bound that nobody passes.
+    // For node:net, a limit of 0 allows no connection.
     if (options.maxConnections > 0) this.#server.maxConnections = options.maxConnections;
   }
 
@@ -57,12 +60,12 @@ export class TcpPort {
     });
   }
 
-  /** Accepts nobody any more; those that are here go on. */
+  /** Stops accepting. Open connections stay open. */
   stop(): void {
     if (this.#server.listening) this.#server.close();
   }
 
-  /** Accepts nobody any more, and gives those that are here `limitMs` to finish. */
+  /** Stops accepting, and gives open connections `limitMs` to finish. */
   async drain(limitMs: number): Promise<void> {
     this.stop();
     if (this.#sockets.size === 0) return;
@@ -77,7 +80,8 @@ export class TcpPort {
   }
 
   #accept(socket: Socket): void {
-    const { port, table, timeouts, random = Math.random, admit, onEnd } = this.#options;
+    const { port, table, admit, arrive } = this.#options;
+    const { signal } = this.#stop;
     this.#sockets.add(socket);
     socket.on("error", () => {});
     socket.on("close", () => {
@@ -86,7 +90,24 @@ export class TcpPort {
     });
     const listener = table.listenerFor(port, undefined);
     if (listener !== undefined && admit?.(socket, listener) === false) return;
+    if (arrive === undefined) {
+      this.#serve(socket, peerOf(socket));
+      return;
+    }
+    const cut = (): void => void socket.destroy();
+    signal.addEventListener("abort", cut);
+    socket.once("close", () => signal.removeEventListener("abort", cut));
+    arrive(socket, (address) => {
+      signal.removeEventListener("abort", cut);
+      this.#serve(socket, address);
+    });
+  }
+
+  #serve(client: Socket, address: string): void {
+    const { port, table, timeouts, random = Math.random, onEnd } = this.#options;
+    const { signal } = this.#stop;
+    const listener = table.listenerFor(port, undefined);
     const rule = listener && table.streamRule(listener.id, undefined);
-    void serveStream({ client: socket, rule, table, timeouts, random, signal: this.#stop.signal, onEnd });
+    void serveStream({ client, address, rule, table, timeouts, random, signal, onEnd });
   }
 }

@@ -5,19 +5,21 @@
  *    weight, one of its endpoints, a socket of its own. The session lasts until neither side has
  *    spoken for the idle timeout.
  *  - What cannot be served is dropped in silence: no rule, an invalid reference's share, no
- *    endpoint.
+ *    endpoint, a client that a guard does not let pass.
  *  - Sessions are capped. The idlest goes first; those whose client has never reacted to an answer
  *    go before those whose client has, so a flood of forged sources pushes out itself and not the
  *    conversations.
- *  - A session ends when its endpoint refuses it, or when its endpoint, backend or rule is no
- *    longer there.
+ *  - A session ends when its endpoint refuses it, when its endpoint, backend or rule is no longer
+ *    there, or when a changed guard does not let its client pass.
  */
 
 import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
 import { isIPv6 } from "node:net";
 import type { BackendItem, Endpoint } from "../../../plan/backend.ts";
+import type { GuardItem } from "../../../plan/guard.ts";
 import type { ItemId } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
+import { letsStream } from "../guards/stream-guards.ts";
 import { backendOf, inTurn, type StreamTable } from "./serve-stream.ts";
 import type { Binding } from "./tcp-port.ts";
 import { MAX_QUEUED_BYTES, UdpSession } from "./udp-session.ts";
@@ -54,6 +56,7 @@ export class UdpPort {
   /** What the sessions were last checked against. */
   #rule: Rule | undefined;
   #backends: ReadonlyMap<ItemId, BackendItem | undefined> = new Map();
+  #guards: readonly (GuardItem | undefined)[] = [];
 
   constructor(options: UdpPortOptions) {
     this.#options = options;
@@ -105,14 +108,19 @@ export class UdpPort {
         if (backend !== undefined) backends.set(backend, table.get("backend", backend));
       }
     }
+    const guards = (rule?.guards ?? []).map((id) => table.get("guard", id));
     const same =
-      rule === this.#rule && backends.entries().every(([id, item]) => this.#backends.get(id) === item);
+      rule === this.#rule &&
+      backends.entries().every(([id, item]) => this.#backends.get(id) === item) &&
+      guards.every((item, index) => this.#guards[index] === item);
     this.#rule = rule;
+    this.#guards = guards;
     this.#backends = backends;
     if (same) return;
     for (const session of this.#all()) {
       const endpoints = backends.get(session.backend)?.endpoints ?? [];
-      if (!serves(endpoints, session.endpoint)) this.#end(session);
+      const isLet = letsStream(table, rule, session.client.address);
+      if (!isLet || !serves(endpoints, session.endpoint)) this.#end(session);
     }
   }
 
@@ -141,7 +149,10 @@ export class UdpPort {
   }
 
   #open(key: string, from: RemoteInfo): UdpSession | undefined {
-    const backend = backendOf(this.#currentRule(), this.#options.table, this.#random);
+    const { table } = this.#options;
+    const rule = this.#currentRule();
+    const isLet = letsStream(table, rule, from.address);
+    const backend = isLet ? backendOf(rule, table, this.#random) : undefined;
     const endpoint = backend && inTurn(backend.endpoints, this.#random)();
     if (backend === undefined || endpoint === undefined) return undefined;
     const { maxSessions } = this.#options;

@@ -19,8 +19,8 @@ const MAX_WAITING = 16;
 export const MAX_QUEUED_BYTES: number = 1024 * 1024;
 
 /**
- * One client's conversation with one endpoint, over a socket of its own so that answers find their
- * way back.
+ * The session of one client with one endpoint. It has its own socket, so that responses find their
+ * client.
  */
 export class UdpSession {
   readonly key: string;

@@ -1,7 +1,8 @@
 import type { ItemId } from "../../../plan/plan.ts";
 import type { RequestRecord } from "../../request-record.ts";
+import type { BucketMemory } from "../guards/rate-buckets.ts";
 import type { Limits, TrustedFront } from "../limits/options.ts";
-import type { PortFate } from "../ports/ports.ts";
+import type { PortOutcome } from "../ports/ports.ts";
 import type { TransferDelta } from "./plan-transfer.ts";
 
 /** What a worker is started with. */
@@ -10,6 +11,8 @@ export interface WorkerSetup {
   readonly limits: Limits;
   readonly trustedHops: TrustedFront;
   readonly ticketSecret: Uint8Array;
+  /** Shared, not copied: a limit of requests counts those of all threads. */
+  readonly buckets: BucketMemory;
   /** How many there are. */
   readonly threads: number;
   readonly wantsRecords: boolean;
@@ -28,7 +31,7 @@ export type ToWorker =
 
 export type FromWorker =
   | { readonly type: "applied"; readonly turn: number }
-  | { readonly type: "port"; readonly port: ItemId; readonly fate: PortFate }
+  | { readonly type: "port"; readonly port: ItemId; readonly outcome: PortOutcome }
   | { readonly type: "records"; readonly records: readonly RequestRecord[] }
   /** Connections by listener. */
   | { readonly type: "refused"; readonly connections: ReadonlyMap<ItemId, number> };

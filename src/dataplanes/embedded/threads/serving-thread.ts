@@ -5,23 +5,27 @@
  */
 
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { RoutingTable } from "../../../matching/routing-table.ts";
 import type { ItemId, ListenerItem, PlanDelta, PortItem } from "../../../plan/plan.ts";
 import type { RequestRecord } from "../../request-record.ts";
-import { Connection, Connections } from "../limits/connections.ts";
+import { type BucketMemory, RateBuckets } from "../guards/rate-buckets.ts";
+import { type Arrival, Connection, Connections, peerOf } from "../limits/connections.ts";
 import { Deadlines, tickFor } from "../limits/deadlines.ts";
 import type { Limits, TrustedFront } from "../limits/options.ts";
 import { TenantBudgets } from "../limits/tenant-budgets.ts";
 import { acceptCleartext } from "../ports/accept-cleartext.ts";
 import { acceptTls } from "../ports/accept-tls.ts";
 import type { PortServer } from "../ports/port-server.ts";
-import { type PortFate, Ports, samePlace } from "../ports/ports.ts";
+import { type PortOutcome, Ports, samePlace } from "../ports/ports.ts";
+import { readProxyHeader } from "../ports/proxy-header.ts";
 import { SocketPort } from "../ports/socket-port.ts";
 import { TlsServers } from "../ports/tls-servers.ts";
 import type { Serving } from "../proxy/serve-request.ts";
 import { serveHttp1 } from "../server/http1-connection.ts";
 import { serveHttp2 } from "../server/http2-connection.ts";
+import { transportOf } from "../sockets/connect-endpoint.ts";
 import { type StreamTimeouts, serveStream } from "../streams/serve-stream.ts";
 import { type Binding, TcpPort } from "../streams/tcp-port.ts";
 import { UdpPort } from "../streams/udp-port.ts";
@@ -31,8 +35,9 @@ export interface ThreadOptions {
   readonly limits: Limits;
   readonly trustedHops: TrustedFront;
   readonly ticketSecret: Buffer;
+  readonly buckets: BucketMemory;
   readonly bindingOf: (port: PortItem) => Binding;
-  readonly onPortFate: (port: ItemId, fate: PortFate) => void;
+  readonly onPortOutcome: (port: ItemId, outcome: PortOutcome) => void;
   readonly onRequestEnd?: ((record: RequestRecord) => void) | undefined;
   /** A connection to a listener whose tenant has as many as it may have. */
   readonly onConnectionRefused?: ((listener: ItemId) => void) | undefined;
@@ -44,6 +49,8 @@ export class ServingThread {
   readonly #options: ThreadOptions;
   readonly #table: RoutingTable = new RoutingTable();
   readonly #connections: Connections = new Connections();
+  /** Of connections in a TLS handshake, by their TCP sockets. */
+  readonly #arrivals: WeakMap<Duplex, Arrival> = new WeakMap();
   readonly #budgets: TenantBudgets;
   readonly #upstreams: Upstreams;
   readonly #serving: Serving;
@@ -61,7 +68,9 @@ export class ServingThread {
     const budgets = new TenantBudgets(options.threads);
     this.#budgets = budgets;
     this.#upstreams = new Upstreams({ table, limits, deadlines: this.#deadlines, tenants: budgets });
-    this.#serving = { table, upstreams: this.#upstreams, budgets, limits, trustedHops, onRequestEnd };
+    const buckets = new RateBuckets(options.buckets);
+    const upstreams = this.#upstreams;
+    this.#serving = { table, upstreams, budgets, buckets, limits, trustedHops, onRequestEnd };
     this.#streamTimeouts = {
       connectTimeoutMs: limits.connectTimeoutMs,
       idleTimeoutMs: limits.streamIdleTimeoutMs,
@@ -76,7 +85,7 @@ export class ServingThread {
     this.#ports = new Ports({
       bindingOf: options.bindingOf,
       create: (port) => this.#createPort(port),
-      onFate: options.onPortFate,
+      onOutcome: options.onPortOutcome,
     });
   }
 
@@ -109,12 +118,12 @@ export class ServingThread {
     const table = this.#table;
     if (port.protocol === "http") {
       return new SocketPort(this.#connections, limits.maxConnections, (socket) =>
-        this.#acceptCleartext(socket, port),
+        this.#arrive(socket, port, (arrival) => this.#acceptCleartext(socket, arrival)),
       );
     }
     if (port.protocol === "tls") {
       return new SocketPort(this.#connections, limits.maxConnections, (socket) =>
-        this.#acceptTls(socket, port),
+        this.#arrive(socket, port, (arrival) => this.#acceptTls(socket, arrival)),
       );
     }
     if (port.protocol === "tcp") {
@@ -124,6 +133,7 @@ export class ServingThread {
         timeouts: this.#streamTimeouts,
         maxConnections: limits.maxConnections,
         admit: this.#countConnection,
+        arrive: (socket, serve) => this.#arrive(socket, port, ({ client }) => serve(client)),
       });
       return {
         listen: (binding) => tcp.listen(binding),
@@ -158,22 +168,41 @@ export class ServingThread {
     return true;
   };
 
-  #acceptCleartext(socket: Socket, port: PortItem): void {
+  /** Finds out who the client is, before anything else is read. */
+  #arrive(socket: Socket, opened: PortItem, serve: (arrival: Arrival) => void): void {
+    const port = this.#table.get("port", opened.id) ?? opened;
+    const proxyProtocol = port.clientAddress?.proxyProtocol;
+    const peer = peerOf(socket);
+    if (proxyProtocol === undefined) {
+      serve({ port, client: peer });
+      return;
+    }
+    const timeoutMs = this.#options.limits.headerTimeoutMs || 120_000;
+    readProxyHeader(socket, { required: proxyProtocol === "required", timeoutMs }, (address) =>
+      serve({ port, client: address ?? peer }),
+    );
+  }
+
+  #acceptCleartext(socket: Socket, arrival: Arrival): void {
     acceptCleartext(socket, this.#options.limits.headerTimeoutMs, (accepted, version) => {
-      this.#serveHttp(accepted, version, new Connection(accepted, port));
+      this.#serveHttp(accepted, version, new Connection(accepted, arrival));
     });
   }
 
-  #acceptTls(socket: Socket, port: PortItem): void {
+  #acceptTls(socket: Socket, arrival: Arrival): void {
     const timeoutMs = this.#options.limits.headerTimeoutMs || 120_000;
     void acceptTls(
       socket,
-      { port: port.id, table: this.#table, timeoutMs },
+      { port: arrival.port.id, table: this.#table, timeoutMs },
       (accepted, listener, serverName) => {
         // Before the handshake: that is what costs.
         if (!this.#countConnection(accepted, listener)) return;
-        if (listener.tls?.mode === "Passthrough") this.#serveStream(accepted, listener, serverName);
-        else this.#tlsServers.terminate(accepted, listener, serverName);
+        if (listener.tls?.mode === "Passthrough") {
+          this.#serveStream(accepted, listener, { serverName, address: arrival.client });
+          return;
+        }
+        this.#arrivals.set(accepted, arrival);
+        this.#tlsServers.terminate(accepted, listener, serverName);
       },
     );
   }
@@ -184,12 +213,29 @@ export class ServingThread {
     stream.on("error", (error) => {
       if (!isOfVerification(stream, error)) stream.destroy();
     });
-    const port = this.#table.get("port", listener.port);
-    if (port === undefined) stream.destroy();
+    const arrival = this.#arrivalOf(stream, listener);
+    if (arrival === undefined) stream.destroy();
     else if (listener.protocol === "HTTPS") {
       const version = stream.alpnProtocol === "h2" ? "h2" : "http/1.1";
-      this.#serveHttp(stream, version, new Connection(stream, port, listener.id));
-    } else this.#serveStream(stream, listener, serverNameOf(stream));
+      this.#serveHttp(stream, version, new Connection(stream, arrival, listener.id));
+    } else {
+      const serverName = serverNameOf(stream);
+      // Not within the callback of the handshake: Node crashes if the TCP socket is reset there.
+      setImmediate(() => {
+        if (stream.destroyed) return;
+        this.#serveStream(stream, listener, { serverName, address: arrival.client });
+      });
+    }
+  }
+
+  /** Undefined: the port has gone, or it cannot be told who the client is. */
+  #arrivalOf(stream: TLSSocket, listener: ListenerItem): Arrival | undefined {
+    const port = this.#table.get("port", listener.port);
+    const known = port && this.#arrivals.get(transportOf(stream));
+    if (known !== undefined || port === undefined) return known;
+    // Without the socket under the stream, only a port that asks for no header knows its client.
+    const named = port.clientAddress?.proxyProtocol !== undefined;
+    return named ? undefined : { port, client: peerOf(stream) };
   }
 
   #serveHttp(stream: Socket, version: "http/1.1" | "h2", connection: Connection): void {
@@ -199,9 +245,14 @@ export class ServingThread {
     else serveHttp1(this.#serving, connection, this.#deadlines);
   }
 
-  #serveStream(client: Socket, listener: ListenerItem, serverName: string | undefined): void {
+  #serveStream(
+    client: Socket,
+    listener: ListenerItem,
+    { serverName, address }: { readonly serverName: string | undefined; readonly address: string },
+  ): void {
     void serveStream({
       client,
+      address,
       rule: this.#table.streamRule(listener.id, serverName),
       table: this.#table,
       passthrough: listener.tls?.mode === "Passthrough",

@@ -2,12 +2,12 @@ import { Worker } from "node:worker_threads";
 import type { RoutingTable } from "../../../matching/routing-table.ts";
 import type { ItemId, PlanDelta, PortItem } from "../../../plan/plan.ts";
 import type { RequestRecord } from "../../request-record.ts";
-import { type PortFate, samePlace } from "../ports/ports.ts";
+import { type PortOutcome, samePlace } from "../ports/ports.ts";
 import type { FromWorker, ToWorker, WorkerSetup } from "./messages.ts";
 import { toTransfer } from "./plan-transfer.ts";
 
 const RESTART_MS = 500;
-/** Beyond its grace a worker that does not answer is ended. */
+/** A worker that has not ended this long after its grace period is terminated. */
 const UNRESPONSIVE_MS = 5_000;
 
 export interface WorkerPoolOptions {
@@ -16,7 +16,7 @@ export interface WorkerPoolOptions {
   /** The whole plan, for a worker that has to be started again. */
   readonly table: RoutingTable;
   readonly numberOf: (port: PortItem) => number;
-  readonly onPortFate: (port: ItemId, fate: PortFate) => void;
+  readonly onPortOutcome: (port: ItemId, outcome: PortOutcome) => void;
   readonly onRequestEnd: ((record: RequestRecord) => void) | undefined;
   readonly onConnectionRefused: ((listener: ItemId) => void) | undefined;
 }
@@ -29,7 +29,7 @@ export interface WorkerPoolOptions {
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
   readonly #workers: Set<Worker> = new Set();
-  readonly #fates: Map<ItemId, Map<Worker, PortFate>> = new Map();
+  readonly #outcomes: Map<ItemId, Map<Worker, PortOutcome>> = new Map();
   readonly #ports: Map<ItemId, PortItem> = new Map();
   readonly #turns: Map<number, { readonly waiting: Set<Worker>; readonly done: () => void }> = new Map();
   #turn = 0;
@@ -42,7 +42,7 @@ export class WorkerPool {
 
   /** Resolves when every worker serves it. */
   apply(delta: PlanDelta): Promise<void> {
-    this.#forgetFates(delta);
+    this.#forgetOutcomes(delta);
     const turn = ++this.#turn;
     const message = this.#messageFor(delta, turn);
     return new Promise((done) => {
@@ -52,15 +52,15 @@ export class WorkerPool {
     });
   }
 
-  #forgetFates(delta: PlanDelta): void {
+  #forgetOutcomes(delta: PlanDelta): void {
     for (const id of delta.removes) {
-      this.#fates.delete(id);
+      this.#outcomes.delete(id);
       this.#ports.delete(id);
     }
     for (const item of delta.upserts) {
       if (item.type !== "port") continue;
       const before = this.#ports.get(item.id);
-      if (before !== undefined && !samePlace(before, item)) this.#fates.delete(item.id);
+      if (before !== undefined && !samePlace(before, item)) this.#outcomes.delete(item.id);
       this.#ports.set(item.id, item);
     }
   }
@@ -96,7 +96,7 @@ export class WorkerPool {
 
   #onExit(worker: Worker): void {
     this.#workers.delete(worker);
-    for (const fates of this.#fates.values()) fates.delete(worker);
+    for (const outcomes of this.#outcomes.values()) outcomes.delete(worker);
     for (const [turn, { waiting }] of this.#turns) {
       waiting.delete(worker);
       this.#settle(turn);
@@ -125,7 +125,7 @@ export class WorkerPool {
       for (const [listener, count] of message.connections) {
         for (let told = 0; told < count; told++) this.#options.onConnectionRefused?.(listener);
       }
-    } else if (message.type === "port") this.#onPortFate(worker, message.port, message.fate);
+    } else if (message.type === "port") this.#onPortOutcome(worker, message.port, message.outcome);
     else if (message.type === "applied") {
       this.#turns.get(message.turn)?.waiting.delete(worker);
       this.#settle(message.turn);
@@ -139,15 +139,15 @@ export class WorkerPool {
     pending.done();
   }
 
-  #onPortFate(worker: Worker, port: ItemId, fate: PortFate): void {
-    const fates = this.#fates.get(port) ?? new Map<Worker, PortFate>();
-    this.#fates.set(port, fates.set(worker, fate));
-    if (!fate.bound) this.#options.onPortFate(port, fate);
-    else if (fates.size >= this.#workers.size && fates.values().every(({ bound }) => bound)) {
-      this.#options.onPortFate(port, fate);
+  #onPortOutcome(worker: Worker, port: ItemId, outcome: PortOutcome): void {
+    const outcomes = this.#outcomes.get(port) ?? new Map<Worker, PortOutcome>();
+    this.#outcomes.set(port, outcomes.set(worker, outcome));
+    if (!outcome.bound) this.#options.onPortOutcome(port, outcome);
+    else if (outcomes.size >= this.#workers.size && outcomes.values().every(({ bound }) => bound)) {
+      this.#options.onPortOutcome(port, outcome);
     }
   }
 }
 
-/** The same file as it is written, or as it is built. */
+/** The source file, or the built file. */
 const workerFile: string = import.meta.url.endsWith(".ts") ? "./worker.ts" : "./worker.js";

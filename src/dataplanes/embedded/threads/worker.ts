@@ -12,7 +12,7 @@ const BATCH_MS = 50;
 const BATCH_RECORDS = 512;
 
 const setup = workerData as WorkerSetup;
-const { address, limits, trustedHops, ticketSecret, threads } = setup;
+const { address, limits, trustedHops, ticketSecret, buckets, threads } = setup;
 const numbers: Map<ItemId, number> = new Map();
 let records: RequestRecord[] = [];
 let refused: Map<ItemId, number> = new Map();
@@ -22,8 +22,9 @@ const thread = new ServingThread({
   limits,
   trustedHops,
   ticketSecret: Buffer.from(ticketSecret),
+  buckets,
   bindingOf: ({ id, port }) => ({ address, port: numbers.get(id) ?? port, reusePort: true }),
-  onPortFate: (port, fate) => send({ type: "port", port, fate }),
+  onPortOutcome: (port, outcome) => send({ type: "port", port, outcome }),
   onRequestEnd: setup.wantsRecords ? collect : undefined,
   onConnectionRefused: setup.wantsRefusals ? collectRefused : undefined,
   threads,

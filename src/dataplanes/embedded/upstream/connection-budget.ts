@@ -10,9 +10,9 @@ export interface PoolParts {
 
 /** A pool of one endpoint of the backend. */
 export interface BudgetedPool {
-  /** Another connection may be had, perhaps. */
+  /** There may be room for another connection. */
   onRoom(): void;
-  /** Closes a connection that nobody uses; false: there is none. */
+  /** Closes an idle connection; false: there is none. */
   closeIdle(): boolean;
 }
 

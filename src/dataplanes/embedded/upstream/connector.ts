@@ -8,7 +8,7 @@ export class Connector {
   readonly #endpoint: Endpoint;
   readonly #tls: ConnectionOptions | undefined;
   readonly #timeoutMs: number;
-  /** Lets the next handshake with this endpoint be a short one. */
+  /** The TLS session, so that the next handshake with this endpoint can resume it. */
   #session: Buffer | undefined;
 
   constructor(endpoint: Endpoint, tls: ConnectionOptions | undefined, timeoutMs: number) {

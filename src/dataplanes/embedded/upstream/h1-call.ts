@@ -12,14 +12,14 @@ export class H1Call implements UpstreamCall, Flow, Timed {
   readonly handler: UpstreamHandler;
   /** The request line and header, as they are sent. */
   readonly head: string;
-  /** Nobody waits for it any more. */
+  /** The call is over or cancelled. */
   over = false;
   complete = false;
   deadline: number = Number.POSITIVE_INFINITY;
   #connection: H1Connection | undefined;
   #waitsWith: Deadlines | undefined;
 
-  /** Throws if the request cannot be put into words. */
+  /** Throws if the request cannot be written in HTTP/1.1. */
   constructor(request: UpstreamRequest, handler: UpstreamHandler) {
     this.request = request;
     this.handler = handler;

@@ -1,9 +1,9 @@
 /**
  * One connection to a backend that speaks HTTP/1: one request after the other, never two at a time.
  *
- * It takes another request only if everything about the one before is beyond doubt: the request has
- * been sent as a whole, the answer has ended as its own framing says, the backend wants to go on,
- * and not a byte has come behind it.
+ * It is used for another request only if the one before ended cleanly: the request was sent
+ * completely, the response ended by its own framing, the backend keeps the connection open, and no
+ * byte followed the response.
  */
 
 import type { Socket } from "node:net";
@@ -16,16 +16,16 @@ import type { Link } from "./link.ts";
 import { RequestSender, type SendProgress } from "./request-sender.ts";
 import type { AnswerTimeouts, UpstreamFailure } from "./upstream.ts";
 
-/** How long a backend is believed to keep a connection, unless it says otherwise. */
+/** How long backends are expected to keep an idle connection, without a Keep-Alive header. */
 const KEPT_MS = 10_000;
 const KEPT_AT_MOST_MS = 60_000;
 /**
- * A connection is not used in its last moments: the request and the backend's goodbye could meet on
- * the way.
+ * A connection is not used shortly before the backend closes it: the request and the close could
+ * cross.
  */
 const MARGIN_MS = 1_000;
 
-/** Who lends connections out. */
+/** The pool that owns the connection. */
 export interface ConnectionOwner {
   /** Ready for the next request. */
   onFree(connection: H1Connection): void;
@@ -40,7 +40,7 @@ export class H1Connection implements AnswerSink, Timed {
   readonly #owner: ConnectionOwner;
   readonly #deadlines: Deadlines;
   readonly #parser: ResponseParser;
-  /** A request is under way, also one that nobody waits for any more. */
+  /** A request is in flight, also a cancelled one. */
   #busy = false;
   #call: H1Call | undefined;
   #sender: RequestSender | undefined;
@@ -104,14 +104,14 @@ export class H1Connection implements AnswerSink, Timed {
     this.#socket.resume();
   }
 
-  /** Nobody waits for the rest of the answer: cheaper to lose the connection than to read it. */
+  /** Cancels: closing the connection is cheaper than reading the rest of the response. */
   abandon(call: H1Call): void {
     if (call !== this.#call) return;
     this.#call = undefined;
     if (!this.#complete) this.destroy();
   }
 
-  /** Nobody is told: whoever waits for an answer must have been looked after. */
+  /** Closes without a call of any handler. */
   destroy(): void {
     this.#release();
     this.#socket.destroy();
@@ -161,7 +161,7 @@ export class H1Connection implements AnswerSink, Timed {
   // What the socket tells.
 
   readonly #onData = (bytes: Buffer): void => {
-    // Nobody has asked: whatever it is, it must not become an answer to the next who asks.
+    // Data without a request must not become the response to the next one.
     if (!this.#busy) {
       this.destroy();
       return;
@@ -224,7 +224,7 @@ export class H1Connection implements AnswerSink, Timed {
     call?.fail(kind, message);
   }
 
-  /** Before anything else can happen: a connection that is going away must not be lent out. */
+  /** Called first, so that a connection that is closing is not used for another request. */
   #release(): void {
     if (this.#released) return;
     this.#released = true;

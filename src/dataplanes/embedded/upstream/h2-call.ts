@@ -3,8 +3,8 @@ import { CONNECTION_LOST, errorCode } from "../http2/protocol.ts";
 import type { Stream } from "../http2/stream.ts";
 import type { Deadlines, Timed } from "../limits/deadlines.ts";
 import type { Limits } from "../limits/options.ts";
+import { isGrpc } from "../message/grpc.ts";
 import type { HeaderFields } from "../message/header-fields.ts";
-import { isGrpc } from "../proxy/local-reply.ts";
 import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
 
 export interface H2CallParts {
@@ -12,13 +12,13 @@ export interface H2CallParts {
   readonly handler: UpstreamHandler;
   readonly deadlines: Deadlines;
   readonly limits: Limits;
-  /** Called once, before the handler's last word. */
+  /** Called once, before the last call of the handler. */
   readonly onOver: () => void;
-  /** Whether it is worth while to go on waiting for a stream: some are in use, and will end. */
+  /** Whether waiting for a stream makes sense: some are in use, and will end. */
   readonly mayGetRoom: () => boolean;
 }
 
-/** Where connecting has no bound of its own. */
+/** The time limit for a stream if connecting has none. */
 const ROOM_MS = 5_000;
 
 /** One request on its own stream. */
@@ -27,11 +27,11 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
   complete = false;
   deadline: number = Number.POSITIVE_INFINITY;
   readonly #parts: H2CallParts;
-  /** Calls of gRPC last as long as they last. */
+  /** False for gRPC calls, which may take any time. */
   readonly #timed: boolean;
   #stream: Stream | undefined;
   #over = false;
-  /** When waiting for a stream ends in any case. */
+  /** When waiting for a stream ends at the latest. */
   #waitsUntil = 0;
 
   constructor(parts: H2CallParts) {
@@ -39,7 +39,7 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
     this.#timed = !isGrpc(parts.request.headers);
   }
 
-  /** Nobody waits for it any more. */
+  /** The call is over or cancelled. */
   get over(): boolean {
     return this.#over;
   }
@@ -88,7 +88,7 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
 
   cancel(): void {
     this.#finish();
-    // Both sides have said everything: there is nothing to cancel.
+    // Both sides have ended the stream: there is nothing to cancel.
     if (this.complete && this.#stream?.localEnded === true) return;
     this.#stream?.reset(errorCode.cancel);
   }
@@ -128,7 +128,7 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
     if (this.#over) return;
     this.#finish();
     this.#parts.handler.onEnd(trailers);
-    // An answer before the end of the request: nobody reads the rest.
+    // A response before the end of the request: the backend does not read the rest.
     if (this.#stream?.localEnded === false) this.#stream.reset(errorCode.noError);
   }
 
@@ -153,7 +153,7 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
     this.#stream?.end(this.#parts.request.trailers());
   };
 
-  /** Before its end: whoever was to read the answer has given up, or tries again elsewhere. */
+  /** Cancels before the end: the client has gone, or the request is retried elsewhere. */
   readonly #onBodyClose = (): void => {
     this.cancel();
   };

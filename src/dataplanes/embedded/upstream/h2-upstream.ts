@@ -25,7 +25,7 @@ export class H2Upstream implements Upstream, BudgetedPool {
   readonly #connections: Set<Backend> = new Set();
   #waiting: H2Call[] = [];
   #opening = false;
-  /** The last connection that was opened gave no stream: another one would not either. */
+  /** The last new connection allowed no stream: another one would not either. */
   #barren = false;
   #active = 0;
   #closed = false;
@@ -122,7 +122,7 @@ export class H2Upstream implements Upstream, BudgetedPool {
     try {
       this.#connector.connect("h2", (error, link) => {
         if (link === undefined) this.#onRefused(error?.message ?? "no connection");
-        else this.#greet(link);
+        else this.#sendFirstSettings(link);
       });
     } catch (error) {
       // Not an address, or not a port.
@@ -130,8 +130,8 @@ export class H2Upstream implements Upstream, BudgetedPool {
     }
   }
 
-  /** A connection is of use once the backend has said how many streams it takes. */
-  #greet(link: Link): void {
+  /** A connection can be used once the backend's settings have arrived. */
+  #sendFirstSettings(link: Link): void {
     let ready = false;
     link.socket.once("close", () => this.#budget.giveBack());
     const connection = new Backend(link, this.#limits, {
@@ -165,8 +165,7 @@ export class H2Upstream implements Upstream, BudgetedPool {
   }
 
   /**
-   * Those that wait are served by the connections that are there; without any they have nothing to
-   * wait for.
+   * Waiting calls go to the connections that exist. Without any connection they fail.
    */
   #onOpenFailed(message: string): void {
     this.#opening = false;
@@ -180,7 +179,7 @@ export class H2Upstream implements Upstream, BudgetedPool {
   }
 }
 
-/** One connection to the backend, and how long it may be of no use. */
+/** One connection to the backend, and its idle time limit. */
 class Backend implements Timed {
   readonly session: ClientSession;
   deadline: number = Number.POSITIVE_INFINITY;
@@ -218,7 +217,7 @@ class Backend implements Timed {
   }
 
   onDeadline(): void {
-    if (!this.session.greeted) this.session.destroy();
+    if (!this.session.settingsReceived) this.session.destroy();
     else if (this.session.openStreams === 0) this.session.leave();
   }
 

@@ -6,17 +6,16 @@ import type { Endpoint } from "../../../plan/backend.ts";
 export interface Link {
   readonly socket: Socket;
   /**
-   * Hears every piece that comes. It is lent for the time of the call: whoever keeps of it keeps a
-   * copy.
+   * Called with every piece of data. The buffer is valid during the call only: copy it to keep it.
    */
   onBytes: (bytes: Buffer) => void;
-  /** For another protocol, which begins with `rest`. */
+  /** Hands the connection over to another protocol, whose first bytes are `rest`. */
   toStream(rest: Buffer): Duplex;
 }
 
 /**
- * What is read of any backend comes here first: one place that stays in the processor's cache, in
- * place of 64 KiB to be found for every piece.
+ * The read buffer of all backend connections. One buffer stays in the processor's cache; otherwise
+ * every read would allocate 64 KiB.
  */
 const arrivals: Buffer = Buffer.allocUnsafeSlow(64 * 1024);
 
@@ -37,7 +36,7 @@ export class TcpLink implements Link {
   }
 }
 
-/** What TLS has decrypted has a place of its own already. */
+/** A TLS socket has its own buffers for decrypted data. */
 export class TlsLink implements Link {
   readonly socket: Socket;
   onBytes: (bytes: Buffer) => void = ignore;
@@ -57,8 +56,8 @@ export class TlsLink implements Link {
 }
 
 /**
- * A socket that lends what it reads, as a stream that gives it away. What the backend has said
- * before it left can still be read then; what is said to it afterwards reaches nobody.
+ * A stream over a socket that reads into the shared buffer; it copies the data. Data that the
+ * backend sent before it closed can still be read. Data that is written afterwards is lost.
  */
 class LinkStream extends Duplex {
   readonly #socket: Socket;

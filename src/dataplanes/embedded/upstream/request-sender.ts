@@ -6,8 +6,7 @@ import type { HeaderFields } from "../message/header-fields.ts";
 import type { H1Call } from "./h1-call.ts";
 
 /**
- * `blocked`: the backend does not take what it is sent; `broken`: the body is not what its length
- * says.
+ * `blocked`: the backend does not read the body; `broken`: the body does not have its length.
  */
 export type SendProgress = "flowing" | "blocked" | "sent" | "broken";
 
@@ -21,7 +20,7 @@ export class RequestSender {
   readonly #body: Readable;
   readonly #length: number | undefined;
   readonly #onProgress: (progress: SendProgress) => void;
-  /** Goes out with the first piece of the body, if that comes at once. */
+  /** The header, which is written with the first piece of the body if that comes at once. */
   #head: string;
   #bytes = 0;
   #stopped = false;
@@ -40,7 +39,7 @@ export class RequestSender {
     });
   }
 
-  /** Nobody needs the rest. */
+  /** Stops sending the rest of the body. */
   stop(): void {
     this.#stopped = true;
     this.#body.off("data", this.#onData).off("end", this.#onEnd).off("close", this.#onClose);
@@ -78,7 +77,7 @@ export class RequestSender {
     this.#onProgress("sent");
   };
 
-  /** Before its end: whoever was to read the answer has given up, or tries again elsewhere. */
+  /** Cancels before the end: the client has gone, or the request is retried elsewhere. */
   readonly #onClose = (): void => {
     this.#call.cancel();
   };
@@ -90,7 +89,7 @@ export class RequestSender {
   }
 }
 
-/** A field that cannot be sent takes the others with it; the message is whole without them. */
+/** Without any trailers if one of them cannot be sent: the message is complete without them. */
 function trailerLines(trailers: HeaderFields | undefined): string {
   try {
     return trailers === undefined ? "" : fieldLines(trailers);

@@ -1,8 +1,8 @@
 import { MIN_CONCURRENT_RETRIES, RETRY_BUDGET_PERCENT } from "../../../plan/retry-limits.ts";
 
 /**
- * How many requests of one backend may be retried at a time. A backend that fails is asked a fifth
- * more then, instead of many times as much by everybody at once.
+ * Limits how many requests of one backend are retried at a time. So a failing backend gets a fifth
+ * more requests, and not a multiple of them.
  */
 export class RetryBudget {
   #active = 0;

@@ -1,14 +1,14 @@
 import type { Duplex, Readable } from "node:stream";
 import type { HeaderFields } from "../message/header-fields.ts";
 
-/** One endpoint of one backend, spoken to in one protocol over connections of its own. */
+/** One endpoint of one backend in one protocol, with its own connections. */
 export interface Upstream {
   /** Nothing is in flight. */
   readonly idle: boolean;
   send(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall;
-  /** Takes no more requests and goes away when the last one is done. */
+  /** Drains: accepts no more requests, and closes after the last one. */
   close(): void;
-  /** Goes away at once. */
+  /** Closes at once. */
   destroy(): void;
 }
 
@@ -35,14 +35,14 @@ export interface AnswerTimeouts {
 }
 
 /**
- * Exactly one of `onEnd`, `onSwitch` and `onFailure` comes last, unless the call is cancelled: then
- * nothing comes any more.
+ * The last call is exactly one of `onEnd`, `onSwitch` and `onFailure`. After a cancellation nothing
+ * is called.
  */
 export interface UpstreamHandler {
-  /** An answer that informs (1xx but 101), any number of times before `onAnswer`. */
+  /** An interim response (1xx except 101), any number of times before `onAnswer`. */
   onInterim(status: number, headers: HeaderFields): void;
   onAnswer(status: number, headers: HeaderFields, flow: Flow): void;
-  /** The chunk is lent for the time of the call. */
+  /** The chunk is valid during the call only. */
   onData(chunk: Buffer, flow: Flow): void;
   onEnd(trailers: HeaderFields | undefined): void;
   /** The backend agreed to switch protocols. */
@@ -51,8 +51,8 @@ export interface UpstreamHandler {
 }
 
 /**
- * Holds the answer back while the client is slow; called from within `onAnswer` and `onData`,
- * resumed from anywhere.
+ * Backpressure: pauses the response while the client is slow. `pause` is called within `onAnswer`
+ * and `onData`, `resume` at any time.
  */
 export interface Flow {
   /** Known with the header: nothing comes after it, neither a body nor trailers. */

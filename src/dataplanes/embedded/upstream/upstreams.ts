@@ -40,9 +40,9 @@ interface Pools {
 }
 
 /**
- * Connections to all backends of this thread. A pool lives as long as its endpoint stays in the
- * plan with the same TLS settings and is used now and then; whoever is in flight on a dropped pool
- * finishes on it.
+ * Connections to all backends of this thread. A pool is kept while its endpoint is in the plan with
+ * the same TLS settings, and while it is used now and then. Requests in flight finish on a pool
+ * that is dropped.
  */
 export class Upstreams {
   readonly #table: RoutingTable;
@@ -128,7 +128,7 @@ export class Upstreams {
     return pool;
   }
 
-  /** Nobody waits for an answer any more; what is left are copies sent to mirrors. */
+  /** Closes all pools, when all requests are answered and only copies to mirrors are left. */
   close(): void {
     clearInterval(this.#sweeper);
     for (const { byEndpoint } of this.#pools.values()) {

@@ -1,6 +1,6 @@
 /**
- * The server that Envoys connect to: HTTP/2, gRPC, one method. Each stream belongs to one Gateway
- * and sees nothing of another.
+ * The ADS server that Envoys connect to: gRPC over HTTP/2, with the delta variant of ADS as its
+ * only method. Each stream belongs to one Gateway and sees nothing of another.
  */
 
 import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
@@ -21,7 +21,7 @@ const UNAVAILABLE = 14;
 
 export interface EnvoyNode {
   readonly id: string;
-  /** The Gateway that it says it belongs to. */
+  /** The Gateway that the Envoy claims to belong to. */
   readonly cluster: string;
 }
 
@@ -33,7 +33,7 @@ export interface Replica {
 }
 
 export interface AdsServerOptions {
-  /** Which Gateway a client is for; undefined: it may not have any. */
+  /** The Gateway that an Envoy may serve; undefined: none, and the stream ends. */
   readonly gatewayOf: (node: EnvoyNode, session: ServerHttp2Session | undefined) => string | undefined;
   readonly storeOf: (gateway: string) => ResourceStore;
   readonly limits: StreamLimits;
@@ -51,7 +51,7 @@ export class AdsServer {
     this.#options = options;
     this.#server = createServer({
       settings: { initialWindowSize: 1024 * 1024 },
-      // The first answer for scopes holds all of them.
+      // The first response for scopes has all of them.
       maxSessionMemory: SESSION_MEGABYTES,
     });
     this.#server.on("session", (session) => {
@@ -72,7 +72,7 @@ export class AdsServer {
     });
   }
 
-  /** Cuts every stream; the clients come back, or do not. */
+  /** Closes every connection. Envoys reconnect on their own. */
   disconnect(): void {
     for (const session of this.#sessions) session.destroy();
   }

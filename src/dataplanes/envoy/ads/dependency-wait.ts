@@ -6,14 +6,14 @@ interface Waiting {
   readonly resources: Map<string, Reference>;
 }
 
-/** What waits for something else, and for how long: nothing does for ever. */
-export class Patience {
+/** Resources that wait until Envoy has answered for what they refer to, or for a time limit. */
+export class DependencyWait {
   readonly #limitMs: number;
-  /** By what they wait for. */
+  /** By the resource that they wait for. */
   readonly #waiting: Map<string, Waiting> = new Map();
-  /** Has waited long enough and goes next, whatever it needs. */
+  /** Resources past the time limit; they are sent next, whatever is missing. */
   readonly #overdue: Set<string> = new Set();
-  /** Since when something has been put off. */
+  /** When a step was first put off. */
   readonly #putOff: Map<string, number> = new Map();
 
   constructor(limitMs: number) {
@@ -39,7 +39,7 @@ export class Patience {
     waiting.resources.set(keyOf({ kind, name }), { kind, name });
   }
 
-  /** What has waited for this. */
+  /** Ends the wait for one resource. Returns those that waited for it. */
   release(missing: Reference): readonly Reference[] {
     const key = keyOf(missing);
     const released = [...(this.#waiting.get(key)?.resources.values() ?? [])];
@@ -47,7 +47,7 @@ export class Patience {
     return released;
   }
 
-  /** What has waited long enough. */
+  /** Ends the waits that are past the time limit. Returns the resources that waited. */
   releaseOverdue(): readonly Reference[] {
     const limit = performance.now() - this.#limitMs;
     const released: Reference[] = [];
@@ -62,12 +62,12 @@ export class Patience {
     return released;
   }
 
-  /** Whether this has waited long enough, which it says once. */
+  /** Whether the resource is past the time limit. True only once. */
   takeOverdue(reference: Reference): boolean {
     return this.#overdue.delete(keyOf(reference));
   }
 
-  /** Whether something has to wait on for a reason. */
+  /** Whether a step must wait: there is a reason, and the time limit is not over. */
   putsOff(what: string, reason: boolean): boolean {
     if (!reason) {
       this.#putOff.delete(what);

@@ -1,22 +1,23 @@
 /**
- * Names of secrets that clients have thought up, under a wildcard or in capitals. There is no end
- * to them, so each of these is bounded:
+ * On-demand names of secrets: Envoy asks for one secret per server name (SNI) that a client sends.
+ * Under a wildcard listener, or with other capital letters, clients can make up any number of them.
+ * So these are limited:
  *
- * - how many are kept: the oldest of the owner with the most make room for newcomers, so that a
- *   flood of one tenant's names leaves those of others alone;
- * - how many are answered per second, and no more than the client keeps up with: owners take turns,
- *   and whose turn it is does not stand behind many;
- * - how many wait for that: as many as are answered in a second. Whatever is too much is refused at
- *   once, again of the owner with the most.
+ * - Names that are kept. The owner with the most names loses its oldest one to a new name, so that
+ *   a flood of one tenant's names does not displace those of others.
+ * - Names that are answered per second, and names without an ACK or NACK. Owners take turns, so
+ *   that a flood of one owner's names does not delay those of others.
+ * - Names that wait for their turn: as many as are answered in a second. Beyond that, the latest
+ *   name of the owner with the most waiting names is rejected.
  */
 
-/** Answered at once, before the client has said that it has taken one. */
+/** The most names that are answered and have no ACK or NACK yet. */
 const WINDOW = 64;
 
-/** By owner, in the order of arrival; nobody has an empty set. */
+/** By owner, in the order of arrival. No owner has an empty set. */
 type Names = Map<string, Set<string>>;
 
-export class BorrowedNames {
+export class OnDemandNames {
   readonly #capacity: number;
   readonly #perSecond: number;
   readonly #ownerOf: Map<string, string> = new Map();
@@ -34,7 +35,7 @@ export class BorrowedNames {
     this.#tokens = perSecond;
   }
 
-  /** All of them, waiting or not. */
+  /** Names that are kept and names that wait. */
   get size(): number {
     return this.#ownerOf.size;
   }
@@ -55,7 +56,7 @@ export class BorrowedNames {
     return this.#ownerOf.keys();
   }
 
-  /** A name that the client has already. */
+  /** Keeps a name whose secret Envoy has already. */
   keep(name: string, owner: string): void {
     this.delete(name);
     this.#ownerOf.set(name, owner);
@@ -63,8 +64,8 @@ export class BorrowedNames {
   }
 
   /**
-   * A name that has to wait for its turn. Returns what has to be refused for it, if anything:
-   * perhaps the name itself.
+   * Lets a name wait for its turn. Returns the name that must be rejected because too many wait, if
+   * there is one. It can be the same name.
    */
   admit(name: string, owner: string): string | undefined {
     this.delete(name);
@@ -86,17 +87,17 @@ export class BorrowedNames {
     if (leave(this.#waiting, owner, name)) this.#waitingCount--;
   }
 
-  /** It had its turn, and the client has not answered yet. */
+  /** The name had its turn, and Envoy has sent neither ACK nor NACK yet. */
   isUnderWay(name: string): boolean {
     return this.#underWay.has(name);
   }
 
-  /** The client has taken the name's secret, or refused it. */
+  /** Envoy has sent an ACK or a NACK for the name's secret. */
   answered(name: string): void {
     this.#underWay.delete(name);
   }
 
-  /** Names whose turn it is; they are kept from now on. */
+  /** Returns the names whose turn it is. They are kept from now on. */
   takeDue(): readonly string[] {
     const now = performance.now();
     this.#tokens = Math.min(
@@ -110,7 +111,7 @@ export class BorrowedNames {
       if (turn === undefined) break;
       const [owner, names] = turn;
       const [name] = names;
-      // The next turn is somebody else's.
+      // The next turn is another owner's.
       this.#waiting.delete(owner);
       this.#waiting.set(owner, names);
       if (name === undefined) break;
@@ -122,7 +123,7 @@ export class BorrowedNames {
     return due;
   }
 
-  /** Lets go of what is too much. */
+  /** Removes and returns the kept names beyond the capacity. */
   takeExcess(): readonly string[] {
     const excess: string[] = [];
     for (let over = this.#ownerOf.size - this.#waitingCount - this.#capacity; over > 0; over--) {

@@ -1,21 +1,21 @@
 import type { Kind, Resource } from "./resource.ts";
 
-/** What one stream is told of; the store does not know what it does with it. */
+/** A stream that the store notifies of changes. */
 export interface StoreWatcher {
   changed(kind: Kind, name: string): void;
-  /** Secrets of names that a pattern matches, in whatever spelling. */
+  /** The secrets of all names that the pattern matches have changed, in every spelling. */
   secretsChanged(pattern: string): void;
 }
 
-/** Secrets are found by the name that a client asks for. */
+/** Finds a secret by the server name that Envoy asks for. */
 export interface SecretFinder {
   find(name: string): Resource | undefined;
   /**
-   * Whether the name is part of the configuration; others are of the client's making, and there is
-   * no end to them.
+   * Whether the name is part of the configuration. All others are on-demand names, of which clients
+   * can make up any number.
    */
   isConfigured(name: string): boolean;
-  /** Whose certificate the name gets to see. */
+  /** The owner whose certificate is served for the name. */
   ownerOf(name: string): string | undefined;
 }
 
@@ -37,7 +37,7 @@ export class ResourceStore {
     this.secrets = secrets;
   }
 
-  /** Whether anything has changed. */
+  /** Returns whether the resource is new or has changed. */
   set(resource: Resource): boolean {
     const { kind, name } = resource;
     if (kind === "secret") throw new TypeError("secrets are found, not stored");

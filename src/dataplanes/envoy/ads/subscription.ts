@@ -2,19 +2,21 @@ import type { DeltaRequest } from "../messages/discovery.ts";
 import type { Kind } from "./resource.ts";
 import type { ResourceStore } from "./resource-store.ts";
 
-/** What one client wants of one kind, what it has, and what it has yet to be told. */
+/**
+ * The subscription of one Envoy to one type: what it asked for, what it has, what is to be sent.
+ */
 export class Subscription {
   readonly kind: Kind;
-  /** Everything that there is, rather than names. */
+  /** A wildcard subscription: all resources of the type, not only `names`. */
   wildcard = false;
   readonly names: Set<string> = new Set();
-  /** Versions that the client has, or that are on their way to it. */
-  readonly held: Map<string, string> = new Map();
-  /** What the client has answered for at least once, with yes or no. */
+  /** Versions that Envoy has, or that are on their way to it. */
+  readonly clientVersions: Map<string, string> = new Map();
+  /** Names of which Envoy has answered for at least one version, with ACK or NACK. */
   readonly settled: Set<string> = new Set();
   readonly dirty: Set<string> = new Set();
-  /** A first answer is due even if there is nothing to tell. */
-  greeting = true;
+  /** The first response is due, even if there is no resource to send. */
+  needsFirstResponse = true;
 
   constructor(kind: Kind) {
     this.kind = kind;
@@ -24,17 +26,17 @@ export class Subscription {
     return this.wildcard || this.names.has(name);
   }
 
-  /** The first request of this kind on a stream: a returning client says what it has. */
+  /** The first request on a stream. An Envoy that reconnects says which versions it has. */
   begin(request: DeltaRequest, store: ResourceStore): void {
     this.wildcard = request.subscribe.length === 0 || request.subscribe.includes("*");
     for (const [name, version] of request.initialVersions) {
-      this.held.set(name, version);
+      this.clientVersions.set(name, version);
       this.settled.add(name);
       if (store.get(this.kind, name)?.version !== version) this.dirty.add(name);
     }
-    if (request.initialVersions.size > 0 || !this.wildcard) this.greeting = false;
+    if (request.initialVersions.size > 0 || !this.wildcard) this.needsFirstResponse = false;
     if (this.wildcard) {
-      for (const name of store.names(this.kind)) if (!this.held.has(name)) this.dirty.add(name);
+      for (const name of store.names(this.kind)) if (!this.clientVersions.has(name)) this.dirty.add(name);
     }
   }
 
@@ -42,9 +44,9 @@ export class Subscription {
     for (const name of names) {
       if (name === "*") continue;
       this.names.add(name);
-      // Who asks again has forgotten, whatever was sent before.
+      // An Envoy that subscribes again no longer has the resource, whatever was sent before.
       if (initial.has(name)) continue;
-      this.held.delete(name);
+      this.clientVersions.delete(name);
       this.dirty.add(name);
     }
   }
@@ -58,7 +60,7 @@ export class Subscription {
 
   forget(name: string): void {
     this.names.delete(name);
-    this.held.delete(name);
+    this.clientVersions.delete(name);
     this.settled.delete(name);
     this.dirty.delete(name);
   }

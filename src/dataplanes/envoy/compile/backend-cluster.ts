@@ -15,8 +15,8 @@ export interface ClusterSettings {
 }
 
 /**
- * How to speak to a backend. Its endpoints are a resource of their own: they come and go without a
- * connection being lost.
+ * The cluster of a backend. Its endpoints are a separate resource, so that they change without the
+ * loss of a connection.
  */
 export function backendCluster(
   backend: BackendItem,
@@ -71,7 +71,7 @@ export function backendEndpoints({ gateway, id, endpoints }: BackendItem): Resou
   );
 }
 
-/** Envoy takes addresses only, and would refuse all endpoints for one that is none. */
+/** Envoy accepts IP addresses only, and rejects all endpoints if one is not valid. */
 export function servableEndpoints(endpoints: readonly Endpoint[]): readonly Endpoint[] {
   return endpoints.filter(
     ({ address, port }) => isIP(address) !== 0 && Number.isInteger(port) && port > 0 && port < 65_536,

@@ -7,21 +7,22 @@ export type User = { readonly port: ItemId; readonly pattern: string } | { reado
 interface Use {
   readonly user: User;
   readonly clusters: ReadonlyMap<string, { readonly backend: ItemId; readonly variant: Variant }>;
-  readonly backends: ReadonlySet<ItemId>;
+  readonly dependsOn: ReadonlySet<ItemId>;
 }
 
 /**
- * Who refers to which clusters: only what is referred to exists, and a changed backend finds those
- * that must change with it.
+ * Which scopes and ports refer to which clusters. Only clusters with a reference exist, and a
+ * changed backend or guard finds the scopes and ports that must change with it.
  */
 export class ClusterUses {
   readonly #uses: Map<string, Use> = new Map();
   readonly #users: Map<string, Set<string>> = new Map();
   readonly #dependents: Map<ItemId, Set<string>> = new Map();
-  /** Backends that have won their first use or lost their last. */
+  /** Backends that have got their first reference or lost their last. */
   readonly #changed: Set<ItemId> = new Set();
 
-  set(user: User, clusters: Use["clusters"], backends: Use["backends"]): void {
+  /** `dependsOn`: backends and guards that decide what the user looks like. */
+  set(user: User, clusters: Use["clusters"], dependsOn: Use["dependsOn"]): void {
     const key = keyOf(user);
     const before = this.#uses.get(key);
     for (const [name, { backend }] of clusters) {
@@ -31,19 +32,19 @@ export class ClusterUses {
     for (const [name, { backend }] of before?.clusters ?? []) {
       if (!clusters.has(name) && remove(this.#users, name, key)) this.#changed.add(backend);
     }
-    for (const backend of backends) add(this.#dependents, backend, key);
-    for (const backend of before?.backends ?? [])
-      if (!backends.has(backend)) remove(this.#dependents, backend, key);
-    if (clusters.size === 0 && backends.size === 0) this.#uses.delete(key);
-    else this.#uses.set(key, { user, clusters, backends });
+    for (const id of dependsOn) add(this.#dependents, id, key);
+    for (const id of before?.dependsOn ?? []) if (!dependsOn.has(id)) remove(this.#dependents, id, key);
+    if (clusters.size === 0 && dependsOn.size === 0) this.#uses.delete(key);
+    else this.#uses.set(key, { user, clusters, dependsOn });
   }
 
   isUsed(cluster: string): boolean {
     return this.#users.has(cluster);
   }
 
-  dependents(backend: ItemId): readonly User[] {
-    return [...(this.#dependents.get(backend) ?? [])].flatMap((key) => this.#uses.get(key)?.user ?? []);
+  /** Whoever a backend or guard decides of. */
+  dependents(id: ItemId): readonly User[] {
+    return [...(this.#dependents.get(id) ?? [])].flatMap((key) => this.#uses.get(key)?.user ?? []);
   }
 
   takeChanged(): readonly ItemId[] {
@@ -57,7 +58,7 @@ function keyOf(user: User): string {
   return "pattern" in user ? `${user.port}\n${user.pattern}` : user.port;
 }
 
-/** Whether it is the first. */
+/** Returns whether it is the first. */
 function add(map: Map<string, Set<string>>, key: string, value: string): boolean {
   const values = map.get(key);
   if (values !== undefined) {
@@ -68,7 +69,7 @@ function add(map: Map<string, Set<string>>, key: string, value: string): boolean
   return true;
 }
 
-/** Whether it was the last. */
+/** Returns whether it was the last. */
 function remove(map: Map<string, Set<string>>, key: string, value: string): boolean {
   const values = map.get(key);
   values?.delete(value);

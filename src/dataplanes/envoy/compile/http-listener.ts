@@ -6,6 +6,7 @@
 
 import type { PortItem } from "../../../plan/plan.ts";
 import { forgedFieldPattern } from "../../forged-fields.ts";
+import { admissionFilter, limitFilter } from "../messages/guards.ts";
 import {
   corsFilter,
   type HeaderMutation,
@@ -19,10 +20,13 @@ import {
 import { type HttpShape, httpManager } from "../messages/http-manager.ts";
 import { headerMatch } from "../messages/route.ts";
 import type { Message } from "../wire/protobuf.ts";
+import type { Trust } from "./client-address.ts";
 import { cleanRequestTrailers, cleanResponseTrailers } from "./field-cleaning.ts";
 import {
+  ADDRESS_FILTER,
   CLEANING_FILTER,
   CODING_HEADER,
+  LIMIT_FILTER,
   NORMAL_FILTER,
   RETRY_ON_HEADER,
   SCOPE_HEADER,
@@ -72,6 +76,9 @@ const beforeRouting: readonly Message[] = [
   refusalFilter("mergeway.malformed", refusals),
   scriptFilter(NORMAL_FILTER, normalScript),
   scriptFilter(TENANCY_FILTER),
+  // Before CORS, which answers preflights.
+  admissionFilter(ADDRESS_FILTER),
+  limitFilter(LIMIT_FILTER),
   corsFilter(),
 ];
 
@@ -104,6 +111,7 @@ export const commonHttp: Pick<HttpShape, "scopeHeader" | "filters" | "upgradeFil
 };
 
 export interface HttpOptions {
+  /** For ports that do not say themselves how clients are found. */
   readonly trustedHops: number;
   /** Absent: none is written. */
   readonly accessLog: ((port: PortItem) => Message) | undefined;
@@ -111,20 +119,24 @@ export interface HttpOptions {
   readonly tracing?: Message | undefined;
 }
 
-export function portHttpManager(port: PortItem, options: HttpOptions): Message {
-  const { trustedHops, accessLog, tracing } = options;
+export function portHttpManager(
+  port: PortItem,
+  trust: Trust,
+  { accessLog, tracing }: Pick<HttpOptions, "accessLog" | "tracing">,
+): Message {
   return httpManager({
     ...commonHttp,
     statPrefix: port.protocol === "tls" ? "https" : "http",
-    early: earlyMutations(port, trustedHops > 0),
-    trustedHops,
+    early: earlyMutations(port, trust.type !== "nobody"),
+    trust,
     accessLog: accessLog?.(port),
     tracing,
   });
 }
 
 function earlyMutations(port: PortItem, trusted: boolean): readonly HeaderMutation[] {
-  const peer = "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%";
+  // So early it is the peer's, or what the PROXY protocol says.
+  const peer = "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%";
   const unlessTrusted = trusted ? "add-if-absent" : "overwrite";
   const secure = port.protocol === "tls";
   return [

@@ -11,7 +11,7 @@ import type { GatewayItem, HostItem, ItemId, ListenerItem, PlanItem, PortItem } 
 interface Listeners {
   /** HTTP and HTTPS: their hosts become scopes. */
   readonly http: PatternIndex<ListenerItem>;
-  /** All of them: who takes a server name. */
+  /** All listeners, to find the one of a server name. */
   readonly all: PatternIndex<ListenerItem>;
   /** TLS, TCP and UDP: their hosts become filter chains. */
   readonly streams: Map<ItemId, ListenerItem>;
@@ -23,8 +23,7 @@ export class Model {
   readonly #hosts: Map<ItemId, PatternIndex<HostItem>> = new Map();
   readonly #ports: Map<ItemId, PortItem> = new Map();
   /**
-   * Asked for with every server name that a client thinks up, and dear where there are several
-   * ports and wildcards.
+   * A cache: needed for every on-demand name, and expensive with several ports and wildcards.
    */
   readonly #yielding: Map<ItemId, boolean> = new Map();
   #gateway: GatewayItem | undefined;
@@ -116,13 +115,13 @@ export class Model {
     return index === undefined ? undefined : closest(index, pattern);
   }
 
-  /** Likewise, of all listeners of the port. */
+  /** The listener of any protocol that owns all names of a pattern. */
   owner(port: ItemId, pattern: string): ListenerItem | undefined {
     const index = this.#listeners.get(port)?.all;
     return index === undefined ? undefined : closest(index, pattern);
   }
 
-  /** The HTTP listener with this very pattern. */
+  /** The HTTP listener with exactly this pattern. */
   httpAt(port: ItemId, pattern: string): ListenerItem | undefined {
     return this.#listeners.get(port)?.http.at(pattern);
   }

@@ -18,7 +18,7 @@ export function certificateName(id: ItemId): string {
   return unspeakable(`certificate ${id}`);
 }
 
-/** Asked for when a client names no server. */
+/** The secret for clients without a server name (SNI). */
 export const WITHOUT_NAME: string = unspeakable("no server name");
 
 export const SYSTEM_AUTHORITIES: string = unspeakable("system authorities");
@@ -60,6 +60,13 @@ export function listenerOfWord(gateway: string, word: string): ItemId {
   return lengthened(`listener:${gateway}:`, decodeURIComponent(word));
 }
 
+/** Of a route whose guards cannot be applied, made from its name: for the access log. */
+export function unguardedName(name: string): string {
+  return `${name} ${UNGUARDED}`;
+}
+
+export const UNGUARDED = "unguarded";
+
 /** A backend for HTTP/1.1 or TCP, and for HTTP/2 where a gRPC route wants it. */
 export type Variant = "plain" | "h2";
 
@@ -77,15 +84,18 @@ export function backendOfCluster(gateway: string, name: string): ItemId {
   return lengthened(`backend:${gateway}:`, name.replace(/#h2$/, ""));
 }
 
-/** A listener without a socket, see `keeper`. */
-export const KEEPER = "mergeway.keeper";
+/** A listener without a socket, see `sentinelListener`. */
+export const SENTINEL_LISTENER = "mergeway.sentinel";
 export const NORMAL_FILTER = "mergeway.normal";
 export const TENANCY_FILTER = "mergeway.tenancy";
+/** Let nothing pass that a guard of the route does not; without guards they do nothing. */
+export const ADDRESS_FILTER = "mergeway.addresses";
+export const LIMIT_FILTER = "mergeway.limits";
 /** Has routes' own mutations besides. */
 export const CLEANING_FILTER = "mergeway.cleaning";
 export const SCOPE_HEADER = "x-mergeway-scope";
 export const SNI_HEADER = "x-mergeway-sni";
 /** The transfer coding of a request, for the filter that refuses it in HTTP/1.0. */
 export const CODING_HEADER = "x-mergeway-coding";
-/** The router reads it and passes it to nobody. */
+/** The router reads it and does not pass it on. */
 export const RETRY_ON_HEADER = "x-envoy-retry-on";

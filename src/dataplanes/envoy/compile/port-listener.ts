@@ -17,6 +17,7 @@ import { ALL, type Reference, type Resource, resource } from "../ads/resource.ts
 import { cluster, loadAssignment } from "../messages/cluster.ts";
 import { httpManager } from "../messages/http-manager.ts";
 import {
+  type ChainShape,
   type DownstreamTlsShape,
   downstreamTls,
   filterChain,
@@ -26,10 +27,14 @@ import {
   udpProxy,
 } from "../messages/listener.ts";
 import type { Message } from "../wire/protobuf.ts";
+import { type Admission, cidrsOf } from "./address-ranges.ts";
 import { servableEndpoints } from "./backend-cluster.ts";
+import { trustOf } from "./client-address.ts";
+import { admissionOfChecks, guardsOf, shapeOf } from "./guard-addresses.ts";
 import { commonHttp, type HttpOptions, portHttpManager } from "./http-listener.ts";
+import { terminating } from "./listener-tls.ts";
 import type { Model } from "./model.ts";
-import { certificateName, clusterName, KEEPER, WITHOUT_NAME } from "./names.ts";
+import { certificateName, clusterName, SENTINEL_LISTENER, WITHOUT_NAME } from "./names.ts";
 
 const DEFAULT_ALPN = ["h2", "http/1.1"];
 const STREAM_IDLE_MS = 3_600_000;
@@ -41,15 +46,22 @@ const DISCARD: readonly Endpoint[] = [{ address: "127.0.0.1", port: 9 }];
 const NOWHERE = "nowhere";
 
 /**
- * Always there, and never open. Envoy tells a listener nothing of scopes that it was told before,
- * so the subscription must never lose its last listener; and with one that is there from the
- * beginning, every port opens with all of its tenants.
+ * A listener that Envoy always has and that never opens a socket. Envoy gives a new listener none
+ * of the scopes that it received before, so the subscription of scopes must never lose its last
+ * listener. With this one there from the beginning, every port opens with all of its scopes.
  */
-export function keeper(): Resource {
-  const filter = httpManager({ ...commonHttp, statPrefix: "keeper", early: [], trustedHops: 0 });
-  const chains = [filterChain({ name: "keeper", serverNames: [], tls: false, filter })];
-  const shape = { name: KEEPER, address: "127.0.0.1", port: 1, chains, inspectsTls: false, bound: false };
-  return resource("listener", KEEPER, tcpListener(shape));
+export function sentinelListener(): Resource {
+  const filter = httpManager({ ...commonHttp, statPrefix: "sentinel", early: [], trust: { type: "nobody" } });
+  const chains = [filterChain({ name: "sentinel", serverNames: [], tls: false, filter })];
+  const shape = {
+    name: SENTINEL_LISTENER,
+    address: "127.0.0.1",
+    port: 1,
+    chains,
+    inspectsTls: false,
+    bound: false,
+  };
+  return resource("listener", SENTINEL_LISTENER, tcpListener(shape));
 }
 
 export interface PortOptions extends HttpOptions {
@@ -62,7 +74,7 @@ export interface PortOptions extends HttpOptions {
   readonly probe?: { readonly name: string; readonly listeners: ReadonlySet<ItemId> };
 }
 
-/** `closed`: they are closed. `omitted`: Envoy cannot read whose they are. */
+/** `closed`: they are closed. `omitted`: Envoy cannot tell which connections they are. */
 export type RefusedTreatment = "closed" | "omitted";
 
 export interface CompiledPort {
@@ -71,7 +83,8 @@ export interface CompiledPort {
   readonly own: readonly Resource[];
   /** With the backend of each. */
   readonly clusters: ReadonlyMap<string, ItemId>;
-  readonly backends: ReadonlySet<string>;
+  /** Backends and guards that decide what it looks like. */
+  readonly dependsOn: ReadonlySet<string>;
 }
 
 export function compilePort(model: Model, port: PortItem, options: PortOptions): CompiledPort {
@@ -82,11 +95,12 @@ export function compilePort(model: Model, port: PortItem, options: PortOptions):
   const udp = port.protocol === "udp" ? streams.udpCluster() : undefined;
   const content =
     udp !== undefined
-      ? udpListener(at, udpProxy(udp.name, UDP_IDLE_MS))
+      ? udpListener(at, udpProxy({ cluster: udp.name, idleTimeoutMs: UDP_IDLE_MS, admission: udp.admission }))
       : tcpListener({
           ...at,
           chains: chainsOf(model, port, options, streams),
           inspectsTls: port.protocol === "tls",
+          proxyProtocol: port.clientAddress?.proxyProtocol,
           ...(probe === undefined ? {} : { bound: false }),
         });
   return {
@@ -98,26 +112,29 @@ export function compilePort(model: Model, port: PortItem, options: PortOptions):
     }),
     own: udp?.own ?? [],
     clusters: streams.clusters,
-    backends: streams.backends,
+    dependsOn: streams.dependsOn,
   };
 }
 
-/** Where probes would listen, if they did; the keeper has the port before. */
+/** The address of probes, which have no socket; the sentinel listener has port 1. */
 const UNBOUND = { address: "127.0.0.1", port: 2 };
 
 function chainsOf(model: Model, port: PortItem, options: PortOptions, streams: Streams): readonly Message[] {
+  const managers = trustOf(port, options.trustedHops).map(({ trust, peers }) => ({
+    suffix: peers === undefined ? "" : " behind proxies",
+    sources: peers && cidrsOf(peers),
+    filter: portHttpManager(port, trust, options),
+  }));
   if (port.protocol === "http") {
-    const filter = portHttpManager(port, options);
-    return [filterChain({ name: "http", serverNames: [], tls: false, filter })];
+    return managers.map(({ suffix, sources, filter }) =>
+      filterChain({ name: `http${suffix}`, serverNames: [], sources, tls: false, filter }),
+    );
   }
-  if (port.protocol === "tcp") {
-    return [filterChain({ name: "tcp", serverNames: [], tls: false, filter: streams.tcpFilter() })];
-  }
+  if (port.protocol === "tcp") return streams.tcpChains();
   const chains = streams.tlsChains(options.isUsable);
   const patterns = chains.map(({ pattern }) => pattern);
-  const manager = portHttpManager(port, options);
   const all = model.httpAt(port.id, "");
-  // Then the chain for all names shows that listener's certificates, and the others cannot use it.
+  // Then the chain for all names shows that listener's certificates: each other one needs its own.
   const allYields = all !== undefined && model.yields(all);
   const https = [...model.httpListeners(port.id)];
   const own = https
@@ -130,24 +147,24 @@ function chainsOf(model: Model, port: PortItem, options: PortOptions, streams: S
         streams.treatmentOf(each.id) === "closed",
     )
     .sort(byId);
-  const chain = (name: string, pattern: string, listener: ListenerItem | undefined): Message =>
-    filterChain({
-      name,
-      serverNames: pattern === "" ? [] : [pattern],
-      tls: true,
-      transportSocket: httpsSocket(port, listener, {
-        yields: listener !== undefined && model.yields(listener),
-        isUsable: options.isUsable,
-      }),
-      filter: manager,
+  const chain = (name: string, pattern: string, listener: ListenerItem | undefined): readonly Message[] => {
+    const transportSocket = httpsSocket(port, listener, {
+      yields: listener !== undefined && model.yields(listener),
+      isUsable: options.isUsable,
     });
-  // Without HTTPS listeners nobody else's name is worth an alert: the connection ends.
+    const serverNames = pattern === "" ? [] : [pattern];
+    return managers.map(({ suffix, sources, filter }) =>
+      filterChain({ name: `${name}${suffix}`, serverNames, sources, tls: true, transportSocket, filter }),
+    );
+  };
+  // Without HTTPS listeners there is no chain for unknown names: Envoy closes the connection
+  // instead of sending a TLS alert.
   return [
-    ...(patterns.includes("") || (https.length === 0 && chains.length > 0) ? [] : [chain("https", "", all)]),
-    ...chains.map((each) => each.chain),
-    ...own.map((listener) =>
+    ...(patterns.includes("") || (https.length === 0 && chains.length > 0) ? [] : chain("https", "", all)),
+    ...chains.flatMap((each) => each.chains),
+    ...own.flatMap((listener) =>
       streams.treatmentOf(listener.id) === "closed"
-        ? streams.closedChain(listener)
+        ? [streams.closedChain(listener)]
         : chain(listener.id, listener.hostname, listener),
     ),
   ];
@@ -185,7 +202,7 @@ function httpsSocket(
 class Streams {
   /** With the backend of each. */
   readonly clusters: Map<string, ItemId> = new Map();
-  readonly backends: Set<string> = new Set();
+  readonly dependsOn: Set<string> = new Set();
   readonly #own: string[] = [];
   readonly #model: Model;
   readonly #port: PortItem;
@@ -203,7 +220,7 @@ class Streams {
     return probe?.listeners.has(listener) === false ? "omitted" : refused?.get(listener);
   }
 
-  /** Nobody else may answer to the names of a listener that is refused. */
+  /** No other listener may answer for the hostnames of a rejected one. */
   closedChain({ id, hostname }: ListenerItem): Message {
     return filterChain({ name: id, serverNames: [hostname], tls: true, filter: this.#filter(undefined) });
   }
@@ -218,8 +235,8 @@ class Streams {
   /** Every name that belongs to a TLS listener has a chain; one without a route closes. */
   tlsChains(
     isUsable: (certificate: ItemId) => boolean,
-  ): readonly { readonly pattern: string; readonly chain: Message }[] {
-    const chains: { readonly pattern: string; readonly chain: Message }[] = [];
+  ): readonly { readonly pattern: string; readonly chains: readonly Message[] }[] {
+    const found: { readonly pattern: string; readonly chains: readonly Message[] }[] = [];
     for (const listener of [...this.#model.streamListeners(this.#port.id)].sort(byId)) {
       const treatment = this.treatmentOf(listener.id);
       if (treatment === "omitted") continue;
@@ -230,31 +247,36 @@ class Streams {
       const { socket, closes } =
         treatment === "closed" ? { socket: undefined, closes: true } : terminating(listener, isUsable);
       for (const pattern of [...patterns].sort()) {
-        const chain = filterChain({
+        const chains = this.#chains(closes ? undefined : this.#ruleOf(listener, pattern), {
           name: `${listener.id} ${pattern}`,
           serverNames: pattern === "" ? [] : [pattern],
           tls: true,
           transportSocket: socket,
-          filter: this.#filter(closes ? undefined : this.#ruleOf(listener, pattern)),
         });
-        chains.push({ pattern, chain });
+        found.push({ pattern, chains });
       }
     }
-    return chains;
+    return found;
   }
 
-  tcpFilter(): Message {
-    return this.#filter(this.#onlyRule());
+  tcpChains(): readonly Message[] {
+    return this.#chains(this.#onlyRule(), { name: "tcp", serverNames: [], tls: false });
   }
 
   /**
    * Datagrams are shared out by a cluster with a part for each backend, since Envoy has no other
    * weights for them.
    */
-  udpCluster(): { readonly name: string; readonly own: readonly Resource[] } {
-    const targets = this.#targets(this.#onlyRule());
+  udpCluster(): UdpTarget {
+    const rule = this.#onlyRule();
+    const admission = this.#admissionOf(rule);
+    if (admission === undefined) return { name: NOWHERE, own: [] };
+    const admitted =
+      admission === "everybody" ? {} : { admission: { shape: shapeOf(admission), others: NOWHERE } };
+    const targets = this.#targets(rule);
     const [first] = targets;
-    if (first === undefined || targets.length === 1) return { name: first?.name ?? NOWHERE, own: [] };
+    if (first === undefined || targets.length === 1)
+      return { name: first?.name ?? NOWHERE, own: [], ...admitted };
     const name = `${this.#port.id}#udp`;
     const localities = targets.map((target, index) => ({
       name: String(index),
@@ -278,6 +300,7 @@ class Streams {
     this.#own.push(name);
     return {
       name,
+      ...admitted,
       own: [
         resource("cluster", name, content),
         resource("endpoints", name, loadAssignment(name, localities)),
@@ -298,6 +321,36 @@ class Streams {
     return undefined;
   }
 
+  /**
+   * By the addresses of clients, so that who is not let in is closed before the backend is
+   * connected to: a filter would look only at the first bytes that a client sends.
+   */
+  #chains(rule: Rule | undefined, shape: Omit<ChainShape, "filter" | "sources">): readonly Message[] {
+    const { name, serverNames, tls } = shape;
+    const admission = this.#admissionOf(rule);
+    const closed = (suffix: string, sources?: ChainShape["sources"]): Message =>
+      filterChain({ name: `${name} ${suffix}`, serverNames, tls, sources, filter: this.#filter(undefined) });
+    if (admission === undefined) return [closed("closed")];
+    const open = (sources?: ChainShape["sources"]): Message =>
+      filterChain({ ...shape, sources, filter: this.#filter(rule) });
+    if (admission === "everybody") return [open()];
+    const { allow, deny, others } = shapeOf(admission);
+    return [
+      ...(deny.length === 0 ? [] : [closed("denied", deny)]),
+      ...(allow.length === 0 ? [] : [open(allow)]),
+      others ? open() : closed("others"),
+    ];
+  }
+
+  /** Who may use a rule; undefined: nobody, since a guard of it cannot be applied. */
+  #admissionOf(rule: Rule | undefined): Admission | "everybody" | undefined {
+    const ids = rule?.guards ?? [];
+    for (const id of ids) this.dependsOn.add(id);
+    const guards = guardsOf(ids, (id) => this.#model.get("guard", id));
+    const isApplicable = guards?.every(({ check }) => check.type === "addresses");
+    return guards === undefined || isApplicable !== true ? undefined : admissionOfChecks(guards);
+  }
+
   #filter(rule: Rule | undefined): Message {
     const targets = this.#targets(rule);
     return tcpProxy({
@@ -311,7 +364,7 @@ class Streams {
     return rule.action.backends
       .filter(({ weight }) => weight > 0)
       .map(({ backend: id, weight }) => {
-        if (id !== undefined) this.backends.add(id);
+        if (id !== undefined) this.dependsOn.add(id);
         const backend = id === undefined ? undefined : this.#model.get("backend", id);
         if (backend === undefined || backend.refused !== undefined) return { name: NOWHERE, weight };
         const name = clusterName(backend.gateway, backend.id, "plain");
@@ -321,32 +374,18 @@ class Streams {
   }
 }
 
+interface UdpTarget {
+  /** Of the cluster. */
+  readonly name: string;
+  readonly own: readonly Resource[];
+  readonly admission?: NonNullable<Parameters<typeof udpProxy>[0]["admission"]>;
+}
+
 interface Target {
   /** Of the cluster. */
   readonly name: string;
   readonly weight: number;
   readonly backend?: ItemId;
-}
-
-/**
- * Envoy opens nothing before it has all certificates that a listener names: it must never be told
- * to wait for one that will not come.
- */
-function terminating({ tls }: ListenerItem, isUsable: (certificate: ItemId) => boolean): Terminating {
-  if (tls?.mode !== "Terminate") return { closes: false };
-  const secrets = tls.certificates.filter(isUsable).map(certificateName);
-  if (secrets.length === 0) return { closes: true };
-  const { minVersion, maxVersion, alpn = [] } = tls;
-  return {
-    closes: false,
-    socket: downstreamTls({ certificates: { secrets }, alpn, minVersion, maxVersion }),
-  };
-}
-
-interface Terminating {
-  readonly socket?: Message;
-  /** Without a certificate nobody is let in. */
-  readonly closes: boolean;
 }
 
 function byId(a: { readonly id: string }, b: { readonly id: string }): number {

@@ -1,6 +1,6 @@
 /**
- * Secrets by name: the certificate of the most specific HTTPS listener for a server name, or what
- * configuration names itself.
+ * Secrets by name: for a server name the certificate of the most specific HTTPS listener, or a
+ * certificate that a listener or cluster refers to.
  *
  * A listener with several certificates shows the first that carries the name, else its first.
  */
@@ -19,7 +19,7 @@ import { certificateName, isSpeakable, SYSTEM_AUTHORITIES, WITHOUT_NAME } from "
 
 export class Secrets implements SecretFinder {
   readonly #model: Model;
-  /** Whether a certificate may be shown at all. */
+  /** Whether a certificate may be served. */
   readonly #isUsable: (id: ItemId) => boolean;
   readonly #ids: Map<string, ItemId> = new Map();
   readonly #encoded: Map<ItemId, Message> = new Map();
@@ -65,7 +65,7 @@ export class Secrets implements SecretFinder {
     return this.#shownFor(name) === undefined ? undefined : this.#listenerOf(name)?.id;
   }
 
-  /** The certificate that a server name gets to see. */
+  /** The certificate that is served for a server name. */
   #shownFor(name: string): ItemId | undefined {
     const wanted = name === WITHOUT_NAME ? undefined : normalizeName(name);
     const usable = this.#listenerOf(name)?.tls?.certificates.filter((id) => this.#isUsable(id)) ?? [];

@@ -1,9 +1,9 @@
 /**
- * Finds by halving which of many are refused, by a conversation: it yields what is to be tried, and
- * is told whether it was taken.
+ * Finds the rejected ones among many by bisection. A generator: it yields what to try, and is
+ * resumed with whether Envoy accepted it.
  */
 
-/** How many tries there may be. */
+/** The most tries. */
 export class Budget {
   #left: number;
 
@@ -16,7 +16,7 @@ export class Budget {
   }
 }
 
-/** Those of `all`, which are refused together, that are refused on their own. */
+/** Of `all`, which are rejected together, those that are rejected alone. */
 export function* bisect<T, Trial>(
   all: readonly T[],
   trialOf: (some: readonly T[]) => Trial,
@@ -31,7 +31,7 @@ export function* bisect<T, Trial>(
       refused.push(...half);
       continue;
     }
-    // If the first half is good, it is the second one's fault.
+    // If the first half is accepted, the cause is in the second one.
     const isGood: boolean = at === 1 && allGoodSoFar ? false : yield trialOf(half);
     if (isGood) continue;
     allGoodSoFar = false;

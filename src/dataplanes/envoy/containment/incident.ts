@@ -1,9 +1,9 @@
 /**
- * What is known of the rules of one scope that Envoy has refused: which are refused, which were
- * taken, and whose have yet to be tried.
+ * What is known of the rules of a scope after a NACK: which are rejected, which were accepted, and
+ * which must be tried before they are served.
  */
 
-import { createHash } from "node:crypto";
+import { digest } from "../../../digest/digest.ts";
 import type { ItemId } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
 import type { Offender, Suspect } from "./offender-search.ts";
@@ -13,8 +13,13 @@ export class Incident {
   readonly #refused: Map<string, Offender> = new Map();
   readonly #proven: Set<string> = new Set();
   /**
-   * Namespaces with a refused rule: their new rules are tried before they are served, or one that
-   * changes without end would hold up everybody.
+   * Rules that were accepted with any guards. When a guard changes they stay: without its rule, a
+   * request could go to a wider rule that has no guard.
+   */
+  readonly #provenRules: Set<string> = new Set();
+  /**
+   * Namespaces with a rejected rule. Their new rules are tried before they are served, so that a
+   * rule that changes all the time does not delay other tenants.
    */
   readonly #distrusted: Set<string> = new Set();
   /** All rules of the scope, as it was last compiled, by their digest. */
@@ -22,9 +27,11 @@ export class Incident {
 
   /** The scope is about to be compiled from these rules. */
   take(rules: Iterable<Suspect>): void {
-    this.#rules = new Map(Array.from(rules, (each) => [digestOf(each), each]));
+    this.#rules = new Map(Array.from(rules, (each) => [suspectDigest(each), each]));
     for (const digest of this.#refused.keys()) if (!this.#rules.has(digest)) this.#refused.delete(digest);
     for (const digest of this.#proven) if (!this.#rules.has(digest)) this.#proven.delete(digest);
+    const rulesAlone = new Set(Array.from(this.#rules.values(), ruleDigest));
+    for (const digest of this.#provenRules) if (!rulesAlone.has(digest)) this.#provenRules.delete(digest);
   }
 
   /** A host's rules as they may be sent. */
@@ -47,8 +54,8 @@ export class Incident {
   }
 
   /**
-   * Who may be to blame for a refusal of the scope: what was never taken, or else all that was
-   * sent.
+   * The rules that may have caused a NACK of the scope: those that were never accepted, or else all
+   * that were sent.
    */
   get suspects(): readonly Suspect[] {
     const unproven = this.#pick((digest) => !this.#refused.has(digest) && !this.#proven.has(digest));
@@ -59,32 +66,33 @@ export class Incident {
     return this.#refused.size === 0 && this.untried.length === 0;
   }
 
-  /** What a search among `suspects` has found. */
+  /** Takes the result of a search among `suspects`. */
   learn(suspects: readonly Suspect[], offenders: readonly Offender[]): void {
     for (const { rule } of suspects) this.#distrusted.delete(rule.origin.namespace);
-    const found = new Map(offenders.map((each) => [digestOf(each.suspect), each]));
+    const found = new Map(offenders.map((each) => [suspectDigest(each.suspect), each]));
     for (const [digest, offender] of found) {
       this.#distrusted.add(offender.suspect.rule.origin.namespace);
       if (this.#rules.has(digest)) this.#refused.set(digest, offender);
     }
     for (const each of suspects) {
-      const digest = digestOf(each);
-      if (!found.has(digest)) this.#proven.add(digest);
+      const digest = suspectDigest(each);
+      if (found.has(digest)) continue;
+      this.#proven.add(digest);
+      this.#provenRules.add(ruleDigest(each));
     }
     for (const { suspect } of this.#refused.values()) this.#distrusted.add(suspect.rule.origin.namespace);
   }
 
-  /** What is known of the same rules elsewhere. Returns whether it is of any use here. */
+  /** Takes what is known of the same rules in other scopes. Returns whether anything changed. */
   adopt(offenders: readonly Offender[]): boolean {
-    const own = offenders.filter(({ suspect }) => this.#rules.has(digestOf(suspect)));
+    const own = offenders.filter(({ suspect }) => this.#rules.has(suspectDigest(suspect)));
     this.learn([], own);
     return own.length > 0;
   }
 
-  #isUntried(digest: string, { rule }: Suspect): boolean {
-    return (
-      this.#distrusted.has(rule.origin.namespace) && !this.#proven.has(digest) && !this.#refused.has(digest)
-    );
+  #isUntried(digest: string, suspect: Suspect): boolean {
+    if (!this.#distrusted.has(suspect.rule.origin.namespace) || this.#refused.has(digest)) return false;
+    return !this.#provenRules.has(ruleDigest(suspect));
   }
 
   #pick(wanted: (digest: string, suspect: Suspect) => boolean): readonly Suspect[] {
@@ -92,9 +100,12 @@ export class Incident {
   }
 }
 
-/** Two rules with one digest are the same to Envoy. */
-function digestOf({ host, rule }: Suspect): string {
-  return createHash("sha256")
-    .update(`${host}\n${JSON.stringify(rule)}`)
-    .digest("base64url");
+/** Two rules with the same digest are the same for Envoy. */
+function suspectDigest({ host, rule, guards }: Pick<Suspect, "host" | "rule" | "guards">): string {
+  return digest([host, rule, guards].map((part) => JSON.stringify(part)).join("\n"), "base64url");
+}
+
+/** Whatever its guards check. */
+function ruleDigest({ host, rule }: Suspect): string {
+  return suspectDigest({ host, rule });
 }

@@ -1,6 +1,6 @@
 /**
- * Which rules of a refused scope Envoy refuses, found by bisection. It is a conversation: the
- * search yields rules to be tried together, and is told whether Envoy has taken them.
+ * Finds the rules of a scope that Envoy rejects, by bisection. A generator: it yields rules to try
+ * together, and is resumed with whether Envoy accepted them.
  *
  * - By namespace first: what belongs to other tenants is cleared in a few steps, however many bad
  *   rules one of them has.
@@ -10,6 +10,7 @@
  *   which one it is.
  */
 
+import type { GuardCheck } from "../../../plan/guard.ts";
 import type { ItemId } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
 import { Budget, bisect } from "./bisection.ts";
@@ -21,6 +22,8 @@ export interface Suspect {
   /** The pattern of the host. */
   readonly hostname: string;
   readonly rule: Rule;
+  /** What the rule's guards check; undefined among them: a guard that is missing. */
+  readonly guards?: readonly (GuardCheck | undefined)[];
 }
 
 export interface Offender {

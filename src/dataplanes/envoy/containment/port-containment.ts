@@ -1,9 +1,10 @@
 /**
- * A port that Envoy refuses, though not for its socket, is sent again without the listeners that it
- * refuses. Probes find them: Envoy listeners without a socket. Connections to a refused listener
- * are closed, since no other listener may answer to its names.
+ * After a NACK of a port that is not about its socket, the port is sent again without the listeners
+ * that caused it. Probes find those: Envoy listeners without a socket. Connections to a rejected
+ * listener are closed, since no other listener may answer for its hostnames.
  */
 
+import type { GuardCheck } from "../../../plan/guard.ts";
 import type { HostItem, ItemId, ListenerItem } from "../../../plan/plan.ts";
 import type { Answer } from "../ads/ads-stream.ts";
 import type { Resource } from "../ads/resource.ts";
@@ -16,9 +17,9 @@ export interface PortContainmentOptions {
   readonly compileProbe: (port: ItemId, trial: NamedTrial) => Resource | undefined;
   readonly send: (probe: Resource) => void;
   readonly withdraw: (probe: string) => void;
-  /** What is known of the port's listeners has changed. */
+  /** The set of rejected listeners of the port has changed. */
   readonly onLearned: (port: ItemId, listeners: readonly ItemId[]) => void;
-  /** Envoy refuses the port, and none of its listeners alone. */
+  /** A NACK of the port for which no listener alone is to blame. */
   readonly onInexplicable: (port: ItemId, refusal: Refusal) => void;
 }
 
@@ -35,6 +36,8 @@ export interface NamedTrial extends Trial {
 export interface PortListener {
   readonly listener: ListenerItem;
   readonly hosts: readonly HostItem[];
+  /** What guards of the hosts' rules check. */
+  readonly guards?: readonly (GuardCheck | undefined)[];
 }
 
 interface Refused {
@@ -57,7 +60,7 @@ export class PortContainment {
   readonly #options: PortContainmentOptions;
   readonly #refused: Map<ItemId, Map<ItemId, Refused>> = new Map();
   readonly #searches: Map<ItemId, Search> = new Map();
-  /** Versions of ports that no listener is to blame for. */
+  /** Versions of ports with a NACK for which no listener is to blame. */
   readonly #inexplicable: Map<ItemId, string> = new Map();
 
   constructor(options: PortContainmentOptions) {
@@ -78,7 +81,7 @@ export class PortContainment {
     return this.#refused.get(port)?.has(id) === true;
   }
 
-  /** Envoy refuses a version of a port. Returns whether it is being looked into. */
+  /** A NACK of a version of a port. Returns whether a search for the cause is under way. */
   refused(port: ItemId, refusal: Refusal, all: Iterable<PortListener>): boolean {
     if (this.#searches.has(port)) return true;
     if (this.#inexplicable.get(port) === refusal.version) return false;

@@ -1,4 +1,4 @@
-/** A rule without one of its parts, to find out which part Envoy refuses. */
+/** A rule without one of its parts, to find the part that Envoy rejects. */
 
 import type { Filters, ForwardAction, Rule } from "../../../plan/rule.ts";
 
@@ -42,6 +42,8 @@ export function partsOf(rule: Rule): readonly RulePart[] {
   if (match.method !== undefined) matchPart("method", { method: "GET" });
   if (match.headers.length > 0) matchPart("headers", { headers: [] });
   if (match.query.length > 0) matchPart("queryParams", { query: [] });
+  if (rule.guards !== undefined)
+    parts.push({ field: `a TrafficPolicy of ${place}`, isMatch: false, without: unguarded(rule) });
   if (action.type === "respond") return parts;
   for (const [key, type] of FILTERS) {
     if (action.filters[key] === undefined) continue;
@@ -68,7 +70,13 @@ function forwardParts(action: ForwardAction, part: (field: string, without: Forw
     });
 }
 
-/** The same requests, answered with 500. */
+/** Only ever tried, or as an answer that lets nothing pass. */
+function unguarded({ guards: _guards, ...rule }: Rule): Rule {
+  return rule;
+}
+
+/** The same requests, answered with 500. Its guards may be what is refused. */
 export function answering500(rule: Rule): Rule {
-  return { ...rule, action: { type: "respond", status: 500, reason: "the data plane refuses the rule" } };
+  const reason = "the data plane refuses the rule";
+  return { ...unguarded(rule), action: { type: "respond", status: 500, reason } };
 }

@@ -6,6 +6,7 @@
  * other Envoys, do not meet the refusal again.
  */
 
+import type { GuardItem } from "../../../plan/guard.ts";
 import type { HostItem, ItemId } from "../../../plan/plan.ts";
 import type { Answer } from "../ads/ads-stream.ts";
 import type { Resource } from "../ads/resource.ts";
@@ -27,6 +28,7 @@ export interface ContainmentOptions {
   readonly onInexplicable: (scope: string, replica: string) => void;
   /** Of the scope as it is sent now. */
   readonly versionOf: (scope: string) => string | undefined;
+  readonly guard: (id: ItemId) => GuardItem | undefined;
 }
 
 /** One Envoy's NACK of one version of a scope. */
@@ -76,7 +78,7 @@ export class ScopeContainment {
   servable(scope: string, hosts: readonly HostItem[]): readonly HostItem[] {
     const contained = this.#scopes.get(scope);
     if (contained === undefined) return hosts;
-    contained.incident.take(rulesOf(hosts));
+    contained.incident.take(this.#rulesOf(hosts));
     return hosts.map((host) => ({ ...host, rules: contained.incident.servable(host.id) }));
   }
 
@@ -105,7 +107,7 @@ export class ScopeContainment {
     const known = this.#scopes.get(scope);
     const contained = known ?? { incident: new Incident(), isOverdue: false };
     this.#scopes.set(scope, contained);
-    contained.incident.take(rulesOf(hosts));
+    contained.incident.take(this.#rulesOf(hosts));
     if (contained.search !== undefined) {
       contained.next = refusal;
       return;
@@ -162,6 +164,15 @@ export class ScopeContainment {
 
   close(): void {
     for (const { hold } of this.#scopes.values()) clearTimeout(hold);
+  }
+
+  #rulesOf(hosts: readonly HostItem[]): readonly Suspect[] {
+    return hosts.flatMap(({ id, hostname, rules }) =>
+      rules.map((rule): Suspect => {
+        const guards = rule.guards?.map((each) => this.#options.guard(each)?.check);
+        return { host: id, hostname, rule, ...(guards === undefined ? {} : { guards }) };
+      }),
+    );
   }
 
   #begin(scope: string, contained: Contained, suspects: readonly Suspect[], refusal?: Refusal): void {
@@ -225,10 +236,6 @@ export class ScopeContainment {
     delete contained.search;
     this.#options.withdraw(`${PROBE}${scope}`);
   }
-}
-
-function rulesOf(hosts: readonly HostItem[]): readonly Suspect[] {
-  return hosts.flatMap(({ id, hostname, rules }) => rules.map((rule) => ({ host: id, hostname, rule })));
 }
 
 /** Rules that are tried together, under the hostnames that they belong to. */

@@ -82,6 +82,14 @@ export function socketAddress(address: string, port: number, protocol: "tcp" | "
   );
 }
 
+/** A range of addresses, and how many bits they have in common. */
+export type Cidr = readonly [address: string, length: number];
+
+/** Of xds.core.v3 and of envoy.config.core.v3 alike. */
+export function cidrRange([address, length]: Cidr): Message {
+  return message(text(1, address), uint32Value(2, length));
+}
+
 /** A share out of a million, which is as fine as Envoy goes. */
 export function fraction(numerator: number): Message {
   return message(nested(1, message(uint(1, numerator), uint(2, 2))));

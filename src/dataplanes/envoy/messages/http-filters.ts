@@ -10,7 +10,7 @@ const DENY = 1;
 
 export const CORS_FILTER = "envoy.filters.http.cors";
 
-function httpFilter(name: string, type: string, config: Message): Message {
+export function httpFilter(name: string, type: string, config: Message): Message {
   return message(text(1, name), nested(4, any(type, config)));
 }
 

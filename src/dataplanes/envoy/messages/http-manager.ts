@@ -16,6 +16,8 @@ import {
   adsSource,
   any,
   boolValue,
+  type Cidr,
+  cidrRange,
   duration,
   extension,
   headerOption,
@@ -23,6 +25,7 @@ import {
   inlineString,
   uint32Value,
 } from "./core.ts";
+import { ADDRESS_DENIED } from "./guards.ts";
 import { type HeaderMutation, headerMutation } from "./http-filters.ts";
 
 export interface HttpShape {
@@ -36,7 +39,11 @@ export interface HttpShape {
   readonly upgradeFilters: readonly Message[];
   /** Header matches of requests whose refusal is a 400. */
   readonly badRequests: readonly Message[];
-  readonly trustedHops: number;
+  /** Whose X-Forwarded-For counts. By then the peer itself has been added to it. */
+  readonly trust:
+    | { readonly type: "nobody" }
+    | { readonly type: "hops"; readonly hops: number }
+    | { readonly type: "networks"; readonly cidrs: readonly Cidr[] };
   readonly accessLog?: Message | undefined;
   readonly tracing?: Message | undefined;
 }
@@ -72,12 +79,12 @@ export function httpManager(shape: HttpShape): Message {
       ),
     ),
     shape.accessLog === undefined ? undefined : nested(13, shape.accessLog),
-    boolValue(14, true),
+    // Envoy has one way or the other.
+    boolValue(14, shape.trust.type !== "networks"),
     // Interim answers (103 Early Hints) reach the client, and the backend itself says whether it
     // wants a body.
     flag(18, true),
-    // The peer itself has been added to the header by then.
-    uint(19, shape.trustedHops === 0 ? 0 : shape.trustedHops + 1),
+    shape.trust.type === "hops" ? uint(19, shape.trust.hops + 1) : undefined,
     nestedEach(23, [message(text(1, "websocket"), nestedEach(2, shape.upgradeFilters))]),
     duration(24, STREAM_IDLE_MS),
     flag(21, true),
@@ -90,7 +97,8 @@ export function httpManager(shape: HttpShape): Message {
     uint(34, PASS_THROUGH),
     nested(35, message(duration(1, 60_000), uint32Value(2, 128))),
     uint(45, KEEP_UNCHANGED),
-    flag(32, shape.trustedHops > 0),
+    shape.trust.type === "networks" ? nested(46, detectionByNetworks(shape.trust.cidrs)) : undefined,
+    flag(32, shape.trust.type !== "nobody"),
     nested(38, localReplies(shape.badRequests)),
     nested(48, message(flag(2, true))),
     shape.early.length === 0 ? undefined : nested(52, early),
@@ -105,6 +113,14 @@ export function httpManager(shape: HttpShape): Message {
   );
 }
 
+function detectionByNetworks(cidrs: readonly Cidr[]): Message {
+  return extension(
+    "networks",
+    "envoy.extensions.http.original_ip_detection.xff.v3.XffConfig",
+    message(nested(2, message(nestedEach(1, cidrs.map(cidrRange))))),
+  );
+}
+
 function scopedRoutes(scopeHeader: string): Message {
   const extractor = message(text(1, scopeHeader), text(2, ":"), explicitUint(3, 0));
   return message(
@@ -116,11 +132,24 @@ function scopedRoutes(scopeHeader: string): Message {
 }
 
 /**
- * A backend that breaks off or talks nonsense is 502; Envoy would call it unavailable. What is
- * refused as malformed is 400. A backend at its limits is 503 as in Envoy, with words that say so.
+ * The first that fits is said. A client that a guard does not let in stays 403, whatever else its
+ * request is. A backend that breaks off or talks nonsense is 502; Envoy would call it unavailable.
+ * What is refused as malformed is 400. A backend at its limits is 503 as in Envoy, with words that
+ * say so.
  */
 function localReplies(badRequests: readonly Message[]): Message {
-  const refused = message(nested(1, message(nested(2, message(uint(2, 403), text(3, "mergeway.refused"))))));
+  const statusIs = (status: number, key: string): Message =>
+    message(nested(1, message(nested(2, message(uint(2, status), text(3, `mergeway.${key}`))))));
+  const refused = statusIs(403, "refused");
+  const denied = [message(nested(1, refused)), message(nested(11, detailsFilter(ADDRESS_DENIED)))];
+  const addressDenied = message(
+    nested(1, message(nested(6, message(nestedEach(1, denied))))),
+    nested(3, inlineString("clients of this address are not served\n")),
+  );
+  const rateLimited = message(
+    nested(1, message(nested(1, statusIs(429, "limited")))),
+    nested(3, inlineString("too many requests\n")),
+  );
   const badRequest = badRequests.map((header) => {
     const both = [message(nested(1, refused)), message(nested(8, message(nested(1, header))))];
     return message(
@@ -136,6 +165,23 @@ function localReplies(badRequests: readonly Message[]): Message {
     headerOptions(5, [headerOption("retry-after", "1", "overwrite")]),
   );
   return message(
-    nestedEach(1, [...badRequest, overflow, message(nested(1, brokenBackend), uint32Value(2, 502))]),
+    nestedEach(1, [
+      addressDenied,
+      ...badRequest,
+      rateLimited,
+      overflow,
+      message(nested(1, brokenBackend), uint32Value(2, 502)),
+    ]),
+  );
+}
+
+function detailsFilter(details: string): Message {
+  const expression = `response.code_details == '${details}'`;
+  return message(
+    text(1, "envoy.access_loggers.extension_filters.cel"),
+    nested(
+      3,
+      any("envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter", message(text(1, expression))),
+    ),
   );
 }

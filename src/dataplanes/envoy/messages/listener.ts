@@ -9,6 +9,8 @@ import {
   adsSource,
   any,
   boolValue,
+  type Cidr,
+  cidrRange,
   duration,
   extension,
   inlineBytes,
@@ -16,6 +18,7 @@ import {
   struct,
   uint32Value,
 } from "./core.ts";
+import { type AdmissionShape, addressMatcher } from "./guards.ts";
 
 export interface ListenerShape {
   readonly name: string;
@@ -24,6 +27,8 @@ export interface ListenerShape {
   readonly chains: readonly Message[];
   /** Reads the client's hello, so that chains can be chosen by it. */
   readonly inspectsTls: boolean;
+  /** Reads a header of the PROXY protocol before everything else. */
+  readonly proxyProtocol?: "required" | "optional" | undefined;
   /** False: it has no socket. */
   readonly bound?: boolean;
 }
@@ -38,10 +43,19 @@ export function tcpListener(shape: ListenerShape): Message {
     nested(2, socketAddress(shape.address, shape.port)),
     nestedEach(3, shape.chains),
     uint32Value(5, BUFFER_BYTES),
+    shape.proxyProtocol === undefined ? undefined : nested(9, proxyProtocol(shape.proxyProtocol)),
     shape.inspectsTls ? nested(9, inspector) : undefined,
     duration(15, 10_000),
     boolValue(26, shape.bound),
     text(28, "port"),
+  );
+}
+
+function proxyProtocol(need: "required" | "optional"): Message {
+  const config = message(flag(2, need === "optional"));
+  return message(
+    text(1, "envoy.filters.listener.proxy_protocol"),
+    nested(3, any("envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol", config)),
   );
 }
 
@@ -59,16 +73,25 @@ export function udpListener(
   );
 }
 
-export function udpProxy(cluster: string, idleTimeoutMs: number): Message {
-  const action = extension(
-    "route",
-    "envoy.extensions.filters.udp.udp_proxy.v3.Route",
-    message(text(1, cluster)),
-  );
+export interface UdpProxyShape {
+  readonly cluster: string;
+  readonly idleTimeoutMs: number;
+  /** Whose datagrams are forwarded, and where those of others go; absent: everybody's are. */
+  readonly admission?: { readonly shape: AdmissionShape; readonly others: string } | undefined;
+}
+
+export function udpProxy({ cluster, idleTimeoutMs, admission }: UdpProxyShape): Message {
+  const route = (to: string): Message =>
+    extension("route", "envoy.extensions.filters.udp.udp_proxy.v3.Route", message(text(1, to)));
   const config = message(
     text(1, "udp"),
     duration(3, idleTimeoutMs),
-    nested(9, message(nested(3, message(nested(2, action))))),
+    nested(
+      9,
+      admission === undefined
+        ? message(nested(3, message(nested(2, route(cluster)))))
+        : addressMatcher(admission.shape, route(cluster), route(admission.others)),
+    ),
   );
   return any("envoy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig", config);
 }
@@ -77,13 +100,19 @@ export interface ChainShape {
   readonly name: string;
   /** Patterns; empty: whatever no other chain takes. */
   readonly serverNames: readonly string[];
+  /** Client addresses; absent: whatever no other chain with the same names takes. */
+  readonly sources?: readonly Cidr[] | undefined;
   readonly tls: boolean;
   readonly transportSocket?: Message | undefined;
   readonly filter: Message;
 }
 
 export function filterChain(shape: ChainShape): Message {
-  const match = message(shape.tls ? text(9, "tls") : undefined, texts(11, shape.serverNames));
+  const match = message(
+    nestedEach(6, (shape.sources ?? []).map(cidrRange)),
+    shape.tls ? text(9, "tls") : undefined,
+    texts(11, shape.serverNames),
+  );
   return message(
     match.length === 0 ? undefined : nested(1, match),
     nested(3, shape.filter),

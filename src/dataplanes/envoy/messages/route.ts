@@ -83,6 +83,7 @@ export interface RouteShape {
   readonly requestHeaders?: HeaderChanges | undefined;
   readonly responseHeaders?: HeaderChanges | undefined;
   readonly perFilter?: readonly (readonly [name: string, config: Message])[];
+  readonly metadata?: Message | undefined;
 }
 
 export interface HeaderChanges {
@@ -101,6 +102,7 @@ export function route(shape: RouteShape): Message {
     nested(1, shape.match),
     action.type === "forward" ? nested(2, action.message) : undefined,
     action.type === "redirect" ? nested(3, action.message) : undefined,
+    nested(4, shape.metadata),
     action.type === "respond" ? nested(7, message(uint(1, action.status))) : undefined,
     headerOptions(9, shape.requestHeaders?.options ?? []),
     headerOptions(10, shape.responseHeaders?.options ?? []),

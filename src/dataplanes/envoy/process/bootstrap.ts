@@ -1,4 +1,4 @@
-/** What an Envoy must know before it can ask: who it is and whom to ask. */
+/** The bootstrap configuration of an Envoy: its node id, and where its ADS server is. */
 
 import { type ReadinessAddress, readinessListener } from "./readiness-listener.ts";
 
@@ -10,7 +10,7 @@ export interface BootstrapOptions {
   readonly maxConnections: number;
   /** `host:port` of a collector that speaks OTLP over gRPC. */
   readonly spansTo?: string | undefined;
-  /** Where Envoy itself answers readiness probes (readiness-listener.ts); nowhere if absent. */
+  /** Where Envoy itself answers readiness probes (readiness-listener.ts); absent: nowhere. */
   readonly readiness?: ReadinessAddress | undefined;
 }
 
@@ -19,7 +19,7 @@ export const SPANS = "mergeway.spans";
 
 const ads = { ads: {}, resource_api_version: "V3", initial_fetch_timeout: "0s" };
 
-/** A controller that restarts is back soon; one that is away for long should not find a crowd. */
+/** Reconnect soon after a restart, and rarely while the controller is away for long. */
 const retry_back_off = { base_interval: "0.1s", max_interval: "5s" };
 
 /**
@@ -120,7 +120,7 @@ function spansCluster(to: string): object {
   return {
     name: SPANS,
     type: "STRICT_DNS",
-    // Nobody waits for a collector to be served.
+    // Requests do not wait for the collector.
     wait_for_warm_on_init: false,
     connect_timeout: "2s",
     typed_extension_protocol_options: http2,

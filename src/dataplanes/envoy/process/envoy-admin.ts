@@ -1,6 +1,5 @@
 /**
- * What an Envoy is asked and told over its admin socket, which only this pod or this user can
- * reach.
+ * A client of Envoy's admin interface, whose socket only this pod or this user can reach.
  */
 
 import { request } from "node:http";
@@ -9,11 +8,11 @@ import { READINESS_KEY } from "./readiness-listener.ts";
 export interface DrainLimits {
   readonly graceMs: number;
   /**
-   * How long idle connections are waited for. Their clients are told to leave with their next
-   * answer, and there may be none.
+   * How long to wait for idle connections. They are closed with their next response, and there may
+   * be none.
    */
   readonly idleMs: number;
-  /** It is not there any more. */
+  /** The Envoy has ended. */
   readonly isGone: () => boolean;
 }
 
@@ -39,18 +38,18 @@ export class EnvoyAdmin {
     });
   }
 
-  /** It has everything that it waited for, and its threads serve. */
+  /** Whether Envoy has all of its first configuration, and its workers serve. */
   async isLive(): Promise<boolean> {
     return (await this.ask("GET", "/ready").catch(() => "")).startsWith("LIVE");
   }
 
-  /** What Envoy answers to readiness probes from now on. False if it could not be told. */
+  /** Sets what Envoy answers to readiness probes. False if Envoy could not be reached. */
   async setReady(isReady: boolean): Promise<boolean> {
     const path = `/runtime_modify?${READINESS_KEY}=${isReady ? 100 : 0}`;
     return (await this.ask("POST", path).catch(() => "")).startsWith("OK");
   }
 
-  /** Returns when nothing is under way any more, or when the limits say so. */
+  /** Returns when no request is in flight, or after the time limits. */
   async drain({ graceMs, idleMs, isGone }: DrainLimits): Promise<void> {
     const began = performance.now();
     await this.ask("POST", "/drain_listeners?graceful&skip_exit").catch(() => undefined);

@@ -1,6 +1,6 @@
 /**
- * One Envoy as a child of this process: started, watched, started again when it dies, drained when
- * it has to go.
+ * One Envoy as a child process: started, supervised, restarted when it ends by itself, and drained
+ * before it is stopped.
  */
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
@@ -27,13 +27,13 @@ export interface EnvoyProcessOptions {
   readonly onLine: (line: string) => void;
   /** Its own log. */
   readonly onLog: (line: string) => void;
-  /** It could not be started, or ended by itself. */
+  /** Envoy could not be started, or ended by itself. */
   readonly onExit: (problem: string) => void;
 }
 
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 10_000;
-/** Whoever has run this long has started well: the next delay is the first again. */
+/** An Envoy that has run this long has started well: the backoff begins again. */
 const STEADY_MS = 30_000;
 
 export class EnvoyProcess {
@@ -102,7 +102,7 @@ export class EnvoyProcess {
     });
   }
 
-  /** Lets requests finish for as long as the grace lasts, then ends it. */
+  /** Drains: requests may finish within the grace period, then the process is ended. */
   async close(graceMs: number): Promise<void> {
     this.#closing = true;
     clearTimeout(this.#timer);

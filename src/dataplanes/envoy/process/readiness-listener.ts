@@ -15,7 +15,7 @@ export const READINESS_KEY = "mergeway.ready";
 
 const TYPE = "type.googleapis.com/envoy.extensions.filters";
 
-/** Probes are short. Whoever holds connections open must not be able to hold many. */
+/** Probes are short, so few connections are enough, and a client cannot keep many of them open. */
 const IDLE = "5s";
 
 export function readinessListener({ address, port }: ReadinessAddress): object {

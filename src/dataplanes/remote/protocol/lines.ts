@@ -3,8 +3,8 @@ import type { Readable } from "node:stream";
 export class LineTooLong extends Error {}
 
 /**
- * Lines of a stream of JSON, each handed over whole. A peer that never ends a line is cut off at
- * the limit of the moment.
+ * The lines of a stream of JSON, one by one. Throws when a line is longer than the limit, which may
+ * change from line to line.
  */
 export async function* readLines(stream: Readable, limit: () => number): AsyncGenerator<string> {
   let pending: Buffer[] = [];

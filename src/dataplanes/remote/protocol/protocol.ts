@@ -5,32 +5,32 @@
  *   pod → controller   hello        which Gateway, which pod
  *                      serve        asks for items, once, and says which it still has (by digest),
  *                                   so that only the difference is sent
- *                      report       what became of item versions; what the pod serves, whoever it
- *                                   came from; digests of both
- *                      acknowledge  the state that the pod serves, as the delta called it
+ *                      report       the status of item versions, and what the pod serves, whichever
+ *                                   controller sent it; digests of both
+ *                      acknowledge  the pod serves the state that a delta named
  *   controller → pod   delta        items that appeared, changed or went away; `synced` ends the
- *                                   first difference; `state` names what is complete with it
- *                      tell         asks for all reports anew: their digest is another here than at
- *                                   the pod
- *                      offer        the leader's plan is another than the pod's, for too long: the
- *                                   pod may take its items from here
+ *                                   first difference; `state` numbers the plan that is now complete
+ *                      tell         asks for all reports again: the digests of both sides differ
+ *                      offer        the pod has lagged behind the leader's plan for too long and
+ *                                   may take its items from here
  *
- * A pod speaks to every replica of the controller and takes items from one of them at a time: all
- * replicas must know what is programmed, since any of them may be the leader that writes statuses,
- * but two of them must not both feed one pod, since one may be behind. All of them compare what a
- * pod serves with their own plan, by digest.
+ * A pod connects to every replica of the controller and takes items from one of them at a time. All
+ * replicas must know what is programmed, since any of them may be the leader that writes statuses.
+ * Two of them must not both send items to one pod, since one may be behind. All of them compare
+ * what a pod serves with their own plan, by digest.
  *
- * Nothing here is said once and relied upon: docs/reference/messages.md has every message, and what
- * happens when it is lost, late, doubled or out of order.
+ * The protocol is level-triggered: both sides compare digests and repeat what differs.
+ * docs/reference/messages.md has every message, and what happens when it is lost, late, doubled or
+ * out of order.
  *
  * Protocol 1 had no digests in reports, and neither `tell` nor `offer`. A pod names its protocol in
- * `hello`, a controller in a header of its answer; both serve either.
+ * `hello`, a controller in a header of its response. Both sides support both versions.
  *
- * The controller is known by its certificate, the pod by its ServiceAccount's token; a pod is given
- * the items of its own Gateway and no others.
+ * The controller proves itself by its certificate, the pod by its ServiceAccount's token. A pod
+ * receives the items of its own Gateway and no others.
  */
 
-import { createHash } from "node:crypto";
+import { digest } from "../../../digest/digest.ts";
 import { PrivateKey } from "../../../plan/certificate.ts";
 import type { ItemReport } from "../../../plan/item-report.ts";
 import type { ItemId, PlanItem } from "../../../plan/plan.ts";
@@ -40,9 +40,7 @@ export const TOKEN_AUDIENCE = "mergeway.dev/controller";
 export const PROTOCOL = 2;
 export const PROTOCOL_HEADER = "mergeway-protocol";
 
-/**
- * A report of one version of an item, by the digest of its encoding; pods of protocol 1 name none.
- */
+/** A report on one version of an item; `of` is that version's digest. Protocol 1 has no `of`. */
 export interface VersionReport extends ItemReport {
   readonly of?: string;
 }
@@ -59,18 +57,18 @@ export interface HelloMessage {
 export interface ReportMessage {
   readonly type: "report";
   readonly reports: readonly VersionReport[];
-  /** These are all; what was said before is void. More may follow until `told` closes them. */
+  /** Begins a complete list that replaces all earlier reports; a message with `told` ends it. */
   readonly whole?: true;
-  /** Of these items the pod says nothing any more: it does not have them. */
+  /** Items that the pod no longer has: their reports are void. */
   readonly forgets?: readonly ItemId[];
-  /** The digest of all that the pod serves (plan-digest.ts). */
+  /** The digest of the plan that the pod serves (plan-digest.ts). */
   readonly holds?: string;
   /**
-   * The release of the controller that the pod's items come from: digests of another release's
-   * items are not comparable.
+   * The release of the controller that sent the pod's items. Releases may encode items differently,
+   * so their digests cannot be compared.
    */
   readonly release?: string;
-  /** The digest of all reports that stand, this message included (report-state.ts). */
+  /** The digest of all valid reports, this message included (report-state.ts). */
   readonly told?: string;
 }
 
@@ -90,11 +88,11 @@ export interface DeltaMessage {
   readonly release?: string;
 }
 
-/** Pods of protocol 1 take every message for a delta: they must be sent nothing else. */
+/** Pods of protocol 1 read every message as a delta: send them nothing else. */
 export type ControllerMessage = DeltaMessage | { readonly type: "tell" } | { readonly type: "offer" };
 
 /**
- * The one place where a key leaves the process: towards a pod that has proved to be its Gateway's.
+ * The only place where a private key leaves the process: to an authenticated pod of its Gateway.
  */
 export function encodeItem(item: PlanItem): string {
   return JSON.stringify(item.type === "certificate" ? { ...item, key: item.key.reveal() } : item);
@@ -106,5 +104,5 @@ export function decodeItem(text: string): PlanItem {
 }
 
 export function digestOf(encoded: string): string {
-  return createHash("sha256").update(encoded).digest("base64url").slice(0, 22);
+  return digest(encoded, "base64url", 22);
 }

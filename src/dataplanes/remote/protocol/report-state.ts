@@ -2,15 +2,14 @@ import type { ItemId } from "../../../plan/plan.ts";
 import { PlanDigest } from "./plan-digest.ts";
 import { digestOf, type VersionReport } from "./protocol.ts";
 
-/** Most reports say `programmed`, and are kept as the digest of the version that they speak of. */
+/** Most reports only say `programmed`: those are kept as the digest of the item's version. */
 type Kept = string | VersionReport;
 
 const UNVERSIONED = "";
 
 /**
- * All that a pod says of its items. The pod has one of these, and every controller has one for each
- * pod; they are the same when their digests are. A pod's later word on an item replaces its earlier
- * one.
+ * The current reports of one pod. The pod has one of these, and every controller has a copy for
+ * each pod. Equal digests mean equal reports. A later report on an item replaces the earlier one.
  */
 export class ReportState {
   readonly #kept: Map<ItemId, Kept> = new Map();
@@ -72,6 +71,6 @@ function reportOf(id: ItemId, kept: Kept): VersionReport {
 
 function digestOfReport(id: ItemId, kept: Kept): string {
   const { of, state, reason = "", message = "", rules } = reportOf(id, kept);
-  // As pods without refused rules say it, of whatever release.
+  // Without rejected rules the digest is the same as that of releases that do not report rules.
   return digestOf(JSON.stringify([id, of, state, reason, message, ...(rules === undefined ? [] : [rules])]));
 }

@@ -5,17 +5,17 @@ const MOST_MESSAGE = 1024;
 /** Kinds, namespaces, names, sections and hostnames of an id, each as long as it can be. */
 const MOST_ID = 2048;
 const MOST_DIGEST = 64;
-/** Refused rules of one host that are told of. */
+/** Rejected rules of one host that are reported. */
 const MOST_RULES = 64;
 const MOST_RULE_MESSAGE = 256;
 const MOST_NAME = 253;
-/** As the API wants the reason of a condition. */
+/** `reason` of a Kubernetes condition. */
 const REASON = /^[A-Za-z]([A-Za-z0-9_,:]{0,254}[A-Za-z0-9_])?$/;
 
 /**
- * Reports as they should be, of whatever a pod has sent: they end in statuses, which the API server
- * would refuse for one bad word. Pods send them so; what is kept of an honest one is then what it
- * has sent.
+ * The valid part of what a pod sent as reports. Reports become statuses, and the API server would
+ * reject a whole status for one invalid field. Pods apply this function before they send, so that
+ * controllers drop nothing and the digests of both sides are equal.
  */
 export function soundReports(given: unknown): readonly VersionReport[] {
   return (Array.isArray(given) ? given : []).flatMap((report: Partial<VersionReport> | null) =>

@@ -1,18 +1,17 @@
 /**
- * Which pods hold the plan of their Gateway. Pods tell every replica of the controller what they
- * serve, so each knows it of all of them, whoever feeds them, and it does not matter which one
- * leads.
+ * Which pods serve the newest plan of their Gateway. A pod sends the digest of what it serves to
+ * every controller, whichever of them sends it items. So every controller knows which pods lag, and
+ * it does not matter which one leads.
  *
- * - A pod lags when it has not held the newest plan for `lagMs`. Under a steady flow of changes it
- *   never holds the newest one: what it tells is looked up among the latest plans, and it is behind
- *   since that one was overtaken.
- * - Two controllers may see changes in different orders. What a pod tells and nobody here has ever
- *   had, or only before what the pod has had since, is a sign of life: it is behind only since
- *   then.
- * - A pod that this controller has not seen up to date yet is given `firstMs`: names have to be
- *   resolved, streams to be opened, controllers to be replaced.
- * - A pod that is gone from the stream but not from its Service counts: it goes on serving what it
- *   has.
+ * - A pod lags when it has not served the newest plan for `lagMs`. Under a steady flow of changes a
+ *   pod is always a little behind. So its digest is looked up among the latest plans, and the time
+ *   counts from when that plan was replaced.
+ * - Two controllers may see changes in different orders. A digest that this controller never had,
+ *   or had only before a plan that the pod served later, only proves that the pod is alive. Then
+ *   the time counts from when the digest arrived.
+ * - A pod that was never up to date since this controller started gets `firstMs` instead: it may
+ *   have to resolve names and open streams, and controllers may be replaced at the moment.
+ * - A pod that has lost its stream but is still in its Service counts: it still serves clients.
  */
 export interface ConfirmedReplicas {
   readonly replicas: number;
@@ -36,11 +35,14 @@ const MOST_PAST = 1_000;
 const EMPTY = "";
 
 interface PodState {
-  /** What it serves, as it has told; undefined: it has not. */
+  /** The last digest that the pod sent; undefined: none yet. */
   holds?: string;
-  /** Since when that is not the plan; of a pod that has told nothing, since when it is known. */
+  /**
+   * Since when that digest is not the newest plan; undefined: it is. For a pod that has sent none,
+   * since when the pod is known.
+   */
   since: number | undefined;
-  /** When something that it has served was the plan, at the latest: it does not go back. */
+  /** The latest time at which a plan that the pod served was the newest one. It only grows. */
   servedUntil: number;
   wasUpToDate: boolean;
   isConnected: boolean;
@@ -49,16 +51,16 @@ interface PodState {
 
 interface GatewayState {
   plan: string;
-  /** Plans of before, each with the time when it was overtaken; the oldest first. */
+  /** Digests of earlier plans with the time when each was replaced, the oldest first. */
   readonly past: Map<string, number>;
   readonly pods: Map<string, PodState>;
-  /** By name, whether they are ready; undefined: nobody has told. */
+  /** Pods of the Service by name, and whether they are ready; undefined: not known. */
   existing?: ReadonlyMap<string, boolean>;
   told: string;
 }
 
 export interface ConfirmationOptions {
-  /** Called with every change of who lags. */
+  /** Called when the set of lagging pods changes. */
   readonly tell: (gateway: string, confirmed: ConfirmedReplicas) => void;
   readonly now?: () => number;
   readonly limits?: Partial<LagLimits>;
@@ -124,10 +126,7 @@ export class Confirmations {
     this.#judge(gateway, state);
   }
 
-  /**
-   * Which pods there are, as far as they are not about to go; undefined when there are none to be
-   * had.
-   */
+  /** The pods of the Gateway's Service that are not terminating; undefined: not known. */
   exist(gateway: string, pods: readonly ServedPod[] | undefined): void {
     const state = this.#state(gateway);
     if (pods === undefined) delete state.existing;
@@ -137,8 +136,8 @@ export class Confirmations {
   }
 
   /**
-   * Time has passed. Only then does a pod begin to lag, so that it is not told of more often than
-   * somebody looks.
+   * Checks the time limits; called at intervals. A pod starts to lag only here, so that changes are
+   * reported at most once per interval.
    */
   look(): void {
     for (const [gateway, state] of this.#gateways) {
@@ -160,7 +159,7 @@ export class Confirmations {
 
   #judge(gateway: string, state: GatewayState): void {
     for (const [name, pod] of state.pods) {
-      // One that is neither here nor there is no more.
+      // A pod without a stream that is not in its Service either is gone.
       if (!pod.isConnected && state.existing?.has(name) !== true) state.pods.delete(name);
       else pod.isLagging &&= this.#lags(pod, state.existing?.get(name) === true);
     }
@@ -176,12 +175,12 @@ export class Confirmations {
 
   #lags({ holds, since, isConnected, isLagging, wasUpToDate }: PodState, isReady: boolean): boolean {
     if (since === undefined) return false;
-    // It may be starting, or of a version that tells nothing.
+    // The pod may be starting, or be of a version that sends no digests.
     if (holds === undefined && (isConnected || !isReady)) return false;
     const { lagMs, firstMs } = this.#limits;
-    // Whoever is always about so far behind shall not be told of twice a second.
-    const patience = !wasUpToDate ? firstMs : isLagging ? lagMs / 2 : lagMs;
-    return this.#now() - since >= patience;
+    // Hysteresis: a pod that is always about `lagMs` behind must not change its state all the time.
+    const timeLimitMs = !wasUpToDate ? firstMs : isLagging ? lagMs / 2 : lagMs;
+    return this.#now() - since >= timeLimitMs;
   }
 
   #state(gateway: string): GatewayState {
@@ -212,7 +211,7 @@ function caughtUp(pod: PodState): void {
   pod.wasUpToDate = true;
 }
 
-/** Pods that are connected but leave their Service do not count: they were told to go. */
+/** Connected pods that are no longer in their Service do not count: they are terminating. */
 function confirmed({ pods, existing }: GatewayState): ConfirmedReplicas {
   const counted = [...pods].filter(([name]) => existing === undefined || existing.has(name));
   return {

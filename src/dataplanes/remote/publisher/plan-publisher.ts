@@ -1,7 +1,7 @@
 /**
- * The plan of every Gateway as one controller has it, published to the pods that are connected, and
- * what they say of it; seen by the rest as one data plane. Items are encoded once, whoever asks.
- * Streams are somebody else's business (plan-server.ts): here they are channels.
+ * Publishes the plan of every Gateway to its connected pods, and collects their reports. To the
+ * controller it is one data plane. Items are encoded once for all pods. Streams are opened in
+ * plan-server.ts; here they are channels.
  */
 import { type ItemReport, REPORTED_TYPES } from "../../../plan/item-report.ts";
 import type { ItemId, PlanDelta, PlanItem } from "../../../plan/plan.ts";
@@ -22,14 +22,14 @@ import { REPORT_LIMITS, ReplicaReports } from "./replica-reports.ts";
 
 export interface PlanPublisherOptions {
   readonly features: ReadonlySet<string>;
-  /** Of this program: plans of another release may be encoded in another way. */
+  /** The release of this program. Another release may encode items differently. */
   readonly release?: string;
   readonly onReplicas?: (gateway: string, connected: number) => void;
-  /** Called with every change of which pods of a Gateway lag behind its plan. */
+  /** Called when the set of lagging pods of a Gateway changes. */
   readonly onConfirmed?: (gateway: string, confirmed: ConfirmedReplicas) => void;
   /**
-   * When what is being applied was seen first (as `performance.now()` counts); changes of which it
-   * is not known are not followed.
+   * When the change that is being applied was first seen, in the time of `performance.now()`.
+   * Undefined: its progress is not measured.
    */
   readonly since?: () => number | undefined;
   /** All connected pods that a change concerns have been sent it, or have acknowledged it. */
@@ -38,11 +38,11 @@ export interface PlanPublisherOptions {
 }
 
 const LOOK_MS = 500;
-/** A pod that lags is offered the leader's plan so often. */
+/** The interval at which a lagging pod is offered the leader's plan. */
 const OFFER_MS = 10_000;
 /**
- * A pod that has acknowledged everything and serves something else has its stream ended after so
- * long: it is then sent what differs.
+ * A pod that has acknowledged everything but serves another digest for this long has its stream
+ * closed. When it reconnects it is sent the difference.
  */
 const DIVERGED_MS = 60_000;
 const NO_ITEMS: ReadonlyMap<ItemId, EncodedItem> = new Map();
@@ -94,7 +94,7 @@ export class PlanPublisher implements DataPlane {
     );
   }
 
-  /** How the pods of each Gateway stand to its plan. */
+  /** For each Gateway how many pods serve it, and which of them lag. */
   get confirmed(): ReadonlyMap<string, ConfirmedReplicas> {
     return this.#confirmations.confirmed();
   }
@@ -104,10 +104,7 @@ export class PlanPublisher implements DataPlane {
     this.#confirmations.exist(gateway, pods);
   }
 
-  /**
-   * The leader's plan is the one that statuses speak of: pods that do not come by it otherwise may
-   * have it from here.
-   */
+  /** Statuses are about the leader's plan, so the leader offers it to pods that lag behind it. */
   lead(isLeading: boolean): void {
     this.#isLeading = isLeading;
   }
@@ -148,14 +145,12 @@ export class PlanPublisher implements DataPlane {
     clearInterval(this.#looking);
   }
 
-  /**
-   * The connected streams of a pod: more than one while a new one takes the place of an old one.
-   */
+  /** The connected streams of a pod: more than one while a new stream replaces an old one. */
   streamsOf({ gateway, pod }: Pick<HelloMessage, "gateway" | "pod">): readonly Replica[] {
     return [...(this.#replicas.get(gateway) ?? [])].filter((each) => each.pod === pod);
   }
 
-  /** A pod that has shown who it is. */
+  /** Adds the stream of an authenticated pod. It replaces earlier streams of the same pod. */
   admit(channel: PodChannel, hello: HelloMessage, address: string): Replica {
     for (const other of this.streamsOf(hello)) {
       this.dismiss(other);
@@ -170,13 +165,13 @@ export class PlanPublisher implements DataPlane {
     return replica;
   }
 
-  /** What an admitted pod says; false where it makes no sense. */
+  /** Takes a message of an admitted pod. False if the message is not valid. */
   take(replica: Replica, message: PodMessage): boolean {
-    // Another stream of this pod has taken its place.
+    // Another stream of this pod has replaced this one.
     if (this.#replicas.get(replica.gateway)?.has(replica) !== true) return true;
     switch (message.type) {
       case "serve":
-        // Once: each time would be another whole plan to be sent.
+        // Only once per stream: each time could cost a whole plan.
         if (replica.isServed) return false;
         this.#begin(replica, message.have);
         return true;
@@ -192,7 +187,7 @@ export class PlanPublisher implements DataPlane {
     }
   }
 
-  /** The channel takes more again. */
+  /** The channel accepts more again. */
   drained(replica: Replica): void {
     replica.drained(this.#plans.get(replica.gateway)?.items ?? NO_ITEMS, this.#state);
     this.#progress.advance();
@@ -209,7 +204,7 @@ export class PlanPublisher implements DataPlane {
     this.#progress.advance();
   }
 
-  /** False where the item is what it was. */
+  /** False if the item has not changed. */
   #store(item: PlanItem): boolean {
     const text = encodeItem(item);
     const digest = digestOf(text);
@@ -261,7 +256,7 @@ export class PlanPublisher implements DataPlane {
     this.#confirmations.said(replica.gateway, replica.pod, message.holds);
   }
 
-  /** Time has passed. */
+  /** Checks time limits, offers the plan to lagging pods, closes diverged streams. */
   #look(): void {
     this.#confirmations.look();
     this.#reports.look((gateway) => this.#upToDate(gateway));
@@ -274,7 +269,9 @@ export class PlanPublisher implements DataPlane {
     }
   }
 
-  /** Pods that have served the whole plan for a while, and whose reports are all known. */
+  /**
+   * Pods that, for `repairMs`, have served the whole plan and whose reports agree with those here.
+   */
   #upToDate(gateway: string): readonly string[] {
     const plan = this.#plans.get(gateway);
     const before = performance.now() - REPORT_LIMITS.repairMs;

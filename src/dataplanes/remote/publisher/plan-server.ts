@@ -1,7 +1,7 @@
 /**
- * The controller's end of the stream: HTTP/2 over TLS around a publisher of plans. Anybody who
- * reaches the port may knock: until a peer has shown which pod it is, it costs next to nothing, and
- * each refusal is told.
+ * The server of the plan stream: HTTP/2 over TLS, in front of a PlanPublisher. Everything that
+ * reaches the port may connect. Until a peer has proven which pod it is, it gets little memory and
+ * little time. Every refused connection is reported.
  */
 import {
   createSecureServer,
@@ -19,7 +19,11 @@ import {
 } from "../protocol/protocol.ts";
 import type { PlanPublisher } from "./plan-publisher.ts";
 import type { Replica } from "./replica.ts";
-import { STRANGER_LIMITS, type StrangerLimits, Strangers } from "./unauthenticated-peers.ts";
+import {
+  UNAUTHENTICATED_PEER_LIMITS,
+  type UnauthenticatedPeerLimits,
+  UnauthenticatedPeers,
+} from "./unauthenticated-peers.ts";
 
 export interface PlanServerOptions {
   readonly publisher: PlanPublisher;
@@ -33,7 +37,7 @@ export interface PlanServerOptions {
    */
   readonly authorize: (token: string, claim: PodClaim) => Promise<boolean>;
   readonly onRefused?: (refusal: StreamRefusal) => void;
-  readonly limits?: Partial<StrangerLimits>;
+  readonly limits?: Partial<UnauthenticatedPeerLimits>;
 }
 
 export interface PodClaim {
@@ -42,38 +46,38 @@ export interface PodClaim {
 }
 
 /**
- * `token`: none was shown. `hello`: what came is no hello, or came too late. `identity`: the token
- * is not that pod's. `elsewhere`: the pod is connected from another address. `crowd`: too many
- * strangers at once.
+ * `token`: the request has none. `hello`: the first message is not valid, or came too late.
+ * `identity`: the token is not that pod's. `elsewhere`: the pod is connected from another address.
+ * `crowd`: too many unauthenticated peers at once.
  */
 export type RefusalReason = "token" | "hello" | "identity" | "elsewhere" | "crowd";
 
 export interface StreamRefusal {
   readonly reason: RefusalReason;
   readonly peer: string;
-  /** What the peer claimed to be, if it came so far. */
+  /** What the peer claimed to be, if it has sent a hello. */
   readonly claim?: PodClaim;
 }
 
 const MAX_LINE = 16 * 1024 * 1024;
 const MAX_NAME = 520;
 const PING_MS = 10_000;
-/** For a peer to read why it was refused. */
+/** Time for a refused peer to read the response. */
 const GOODBYE_MS = 500;
 
 export class PlanServer {
   readonly #publisher: PlanPublisher;
   readonly #options: PlanServerOptions;
   readonly #server: Http2SecureServer;
-  readonly #visits: Map<ServerHttp2Session, Visit> = new Map();
-  readonly #limits: StrangerLimits;
-  readonly #strangers: Strangers;
+  readonly #connections: Map<ServerHttp2Session, PeerConnection> = new Map();
+  readonly #limits: UnauthenticatedPeerLimits;
+  readonly #unauthenticated: UnauthenticatedPeers;
 
   constructor(options: PlanServerOptions) {
     this.#options = options;
     this.#publisher = options.publisher;
-    this.#limits = { ...STRANGER_LIMITS, ...options.limits };
-    this.#strangers = new Strangers(this.#limits);
+    this.#limits = { ...UNAUTHENTICATED_PEER_LIMITS, ...options.limits };
+    this.#unauthenticated = new UnauthenticatedPeers(this.#limits);
     this.#server = createSecureServer({
       cert: options.certificate,
       key: options.key,
@@ -84,13 +88,13 @@ export class PlanServer {
     this.#server.on("session", (session) => this.#meet(session));
     this.#server.on("stream", (stream, headers) => {
       stream.on("error", () => stream.destroy());
-      const visit = this.#visits.get(stream.session as ServerHttp2Session);
-      if (visit === undefined || visit.isRefused) return stream.destroy();
+      const connection = this.#connections.get(stream.session as ServerHttp2Session);
+      if (connection === undefined || connection.isRefused) return stream.destroy();
       if (headers[":method"] !== "POST" || headers[":path"] !== PLAN_PATH)
-        return this.#refuse(visit, stream, { status: 404, reason: "hello" });
+        return this.#refuse(connection, stream, { status: 404, reason: "hello" });
       const token = /^Bearer (.+)$/.exec(headers["authorization"] ?? "")?.[1];
-      if (token === undefined) return this.#refuse(visit, stream, { status: 401, reason: "token" });
-      return void this.#serve(visit, stream, token).catch(() => stream.destroy());
+      if (token === undefined) return this.#refuse(connection, stream, { status: 401, reason: "token" });
+      return void this.#serve(connection, stream, token).catch(() => stream.destroy());
     });
   }
 
@@ -105,21 +109,21 @@ export class PlanServer {
     });
   }
 
-  /** Proves itself by another certificate from now on; streams that are open stay so. */
+  /** Uses another certificate for new connections. Open streams stay open. */
   renew({ certificate, key }: Pick<PlanServerOptions, "certificate" | "key">): void {
     this.#server.setSecureContext({ cert: certificate, key, minVersion: "TLSv1.3" });
   }
 
   async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const session of this.#visits.keys()) session.destroy();
+    for (const session of this.#connections.keys()) session.destroy();
     await closed;
   }
 
   #meet(session: ServerHttp2Session): void {
     const peer = session.socket.remoteAddress ?? "";
     session.on("error", () => session.destroy());
-    const leave = this.#strangers.enter(peer);
+    const leave = this.#unauthenticated.enter(peer);
     if (leave === undefined) {
       this.#options.onRefused?.({ reason: "crowd", peer });
       session.destroy();
@@ -129,10 +133,10 @@ export class PlanServer {
       this.#options.onRefused?.({ reason: "hello", peer });
       session.destroy();
     }, this.#limits.helloMs);
-    this.#visits.set(session, { session, peer, limit, leave, isRefused: false });
+    this.#connections.set(session, { session, peer, limit, leave, isRefused: false });
     let answered = true;
     const timer = setInterval(() => {
-      // A session that has ended throws at a ping, and only later says that it is closed.
+      // A ping on a session that has ended throws, and "close" comes only later.
       if (!answered || session.destroyed) return session.destroy();
       answered = false;
       return void session.ping(() => {
@@ -143,55 +147,55 @@ export class PlanServer {
     session.once("close", () => {
       clearInterval(timer);
       clearTimeout(limit);
-      this.#visits.delete(session);
+      this.#connections.delete(session);
       setTimeout(leave, this.#limits.restMs).unref();
     });
   }
 
-  async #serve(visit: Visit, stream: ServerHttp2Stream, token: string): Promise<void> {
+  async #serve(connection: PeerConnection, stream: ServerHttp2Stream, token: string): Promise<void> {
     let replica: Replica | undefined;
     const limit = (): number => (replica === undefined ? this.#limits.helloBytes : MAX_LINE);
     try {
       for await (const line of readLines(stream, limit)) {
         const message = parsed(line);
         if (message?.type === "hello" && replica === undefined) {
-          replica = await this.#admit(visit, stream, { token, hello: message });
+          replica = await this.#admit(connection, stream, { token, hello: message });
           if (replica === undefined) return;
         } else if (
           message === undefined ||
           replica === undefined ||
           !this.#publisher.take(replica, message)
         ) {
-          return this.#refuse(visit, stream, { status: 400, reason: "hello" });
+          return this.#refuse(connection, stream, { status: 400, reason: "hello" });
         }
       }
     } catch (error) {
       if (!(error instanceof LineTooLong)) throw error;
-      this.#refuse(visit, stream, { status: 400, reason: "hello" });
+      this.#refuse(connection, stream, { status: 400, reason: "hello" });
     } finally {
       if (replica !== undefined) this.#publisher.dismiss(replica);
     }
   }
 
   async #admit(
-    visit: Visit,
+    connection: PeerConnection,
     stream: ServerHttp2Stream,
     { token, hello }: { readonly token: string; readonly hello: HelloMessage },
   ): Promise<Replica | undefined> {
     const { gateway, pod } = hello;
     const claim = { gateway, pod };
     if (!(await this.#options.authorize(token, claim))) {
-      this.#refuse(visit, stream, { status: 403, reason: "identity", claim });
+      this.#refuse(connection, stream, { status: 403, reason: "identity", claim });
       return undefined;
     }
     if (stream.destroyed) return undefined;
-    // A token that somebody else got hold of is of no use while its pod is there.
-    if (this.#publisher.streamsOf(claim).some(({ address }) => address !== visit.peer)) {
-      this.#refuse(visit, stream, { status: 409, reason: "elsewhere", claim });
+    // A stolen token cannot be used while its pod is connected.
+    if (this.#publisher.streamsOf(claim).some(({ address }) => address !== connection.peer)) {
+      this.#refuse(connection, stream, { status: 409, reason: "elsewhere", claim });
       return undefined;
     }
-    clearTimeout(visit.limit);
-    visit.leave();
+    clearTimeout(connection.limit);
+    connection.leave();
     stream.respond({
       ":status": 200,
       "content-type": "application/x-ndjson",
@@ -201,28 +205,28 @@ export class PlanServer {
       write: (message: object): boolean => stream.write(`${JSON.stringify(message)}\n`),
       close: (): void => void stream.destroy(),
     };
-    const replica = this.#publisher.admit(channel, hello, visit.peer);
+    const replica = this.#publisher.admit(channel, hello, connection.peer);
     stream.on("drain", () => this.#publisher.drained(replica));
     return replica;
   }
 
-  /** Ends the whole session, as soon as the peer had a chance to read why. */
+  /** Answers with a status, and closes the session after the peer had time to read it. */
   #refuse(
-    visit: Visit,
+    connection: PeerConnection,
     stream: ServerHttp2Stream,
     { status, ...refusal }: Omit<StreamRefusal, "peer"> & { readonly status: number },
   ): void {
-    this.#options.onRefused?.({ peer: visit.peer, ...refusal });
-    visit.isRefused = true;
-    clearTimeout(visit.limit);
-    setTimeout(() => visit.session.destroy(), GOODBYE_MS).unref();
+    this.#options.onRefused?.({ peer: connection.peer, ...refusal });
+    connection.isRefused = true;
+    clearTimeout(connection.limit);
+    setTimeout(() => connection.session.destroy(), GOODBYE_MS).unref();
     if (!stream.headersSent && !stream.destroyed) stream.respond({ ":status": status }, { endStream: true });
     else stream.destroy();
   }
 }
 
-/** A session, and what is to be done once its peer is no stranger any more. */
-interface Visit {
+/** The session of a peer. Once it is authenticated, `limit` is cleared and `leave` is called. */
+interface PeerConnection {
   readonly session: ServerHttp2Session;
   readonly peer: string;
   readonly limit: NodeJS.Timeout;
@@ -230,7 +234,7 @@ interface Visit {
   isRefused: boolean;
 }
 
-/** A message with the fields that its type has; what is in the lists is looked at later. */
+/** A message with the fields of its type. The contents of lists are validated later. */
 function parsed(line: string): PodMessage | undefined {
   let message: Partial<Record<string, unknown>>;
   try {

@@ -9,7 +9,7 @@ interface Underway {
   isSent: boolean;
 }
 
-/** A pod that hangs must not make this grow; how far it is behind is told by its own lag. */
+/** A limit, so that a pod that hangs costs no memory. `ReplicaLag` shows how far it is behind. */
 const MOST_UNDERWAY = 1_000;
 
 /**
@@ -32,7 +32,7 @@ export class Progress {
   /** The plan has changed for these Gateways; what caused it was seen at `since`. */
   begin(state: number, since: number, gateways: ReadonlySet<string>): void {
     if (this.#underway.length >= MOST_UNDERWAY) this.#underway.shift();
-    // Where nobody is connected there is nothing to wait for, and nothing to tell.
+    // Without a connected pod there is nothing to measure.
     if ([...gateways].some((gateway) => this.#isServed(gateway)))
       this.#underway.push({ state, since, gateways, isSent: false });
     this.advance();

@@ -1,17 +1,16 @@
 /**
- * What became of items, over all pods of a Gateway: rejected as soon as one of them rejects,
- * programmed as soon as one serves.
+ * The programming status of items, from the reports of all pods of a Gateway. An item is rejected
+ * if one pod rejects it, and programmed if one pod serves it.
  *
- * - A report speaks of one version of an item. It counts while the plan has that version, whichever
- *   of the two came first: pods take their plan from any controller, and this one may be behind.
- * - What was told of an item goes on being told when the item changes, for `unconfirmedMs`: pods
- *   confirm within milliseconds, and a status must not flicker. After that it is pending: what was
- *   said is of another version.
- * - What was told stays told while no pod is connected: pods go on serving when their controller is
- *   away.
- * - An item of which no report is known is programmed when a pod serves the whole plan, has not
- *   rejected it, and has told all that it has to tell, for `repairMs`. No report can be lost; this
- *   holds even if one was.
+ * - A report is about one version of an item. It counts while the plan has that version. It may
+ *   arrive before the version does: the pod may take its plan from another controller that is
+ *   ahead.
+ * - When an item changes, its last status stays for `unconfirmedMs`: pods report within
+ *   milliseconds, and a status must not flicker. After that the item is pending.
+ * - The last status also stays while no pod is connected: pods serve without a controller.
+ * - An item without a report becomes programmed when, for `repairMs`, a pod has served the whole
+ *   plan and its reports agree with those here. The protocol loses no report. This rule holds
+ *   even if it did.
  */
 import type { ItemReport } from "../../../plan/item-report.ts";
 import type { ItemId } from "../../../plan/plan.ts";
@@ -24,7 +23,7 @@ export interface ReplicaReportsOptions {
   readonly gatewayOf: (id: ItemId) => string | undefined;
   /** The digest of the item in the plan. */
   readonly versionOf: (id: ItemId) => string | undefined;
-  /** Of this controller. */
+  /** The release of this controller. */
   readonly release: string;
   readonly now?: () => number;
 }
@@ -38,11 +37,11 @@ export interface ReportingReplica {
 export interface ReportLimits {
   readonly unconfirmedMs: number;
   readonly repairMs: number;
-  /** Characters of reports, for each pod, of items that this controller does not have. */
+  /** The most characters that are kept, per pod, of reports on items this plan does not have. */
   readonly ahead: number;
 }
 
-/** A burst of ten thousand tenants is ahead by half as much. */
+/** `ahead` is twice what a burst of ten thousand tenants needs. */
 export const REPORT_LIMITS: ReportLimits = {
   unconfirmedMs: 1_000,
   repairMs: 2_000,
@@ -54,12 +53,12 @@ const OVERHEAD = 100;
 interface ReplicaState {
   readonly reports: ReportState;
   release?: string;
-  /** Characters kept of reports whose items are not in the plan, at most. */
+  /** Upper bound of the characters that are kept of reports whose items are not in the plan. */
   ahead: number;
   recountedAt: number;
 }
 
-/** What the engine was told. */
+/** The status that was last passed to the engine. */
 type Told = "programmed" | "pending" | ItemReport;
 
 export class ReplicaReports {
@@ -67,7 +66,7 @@ export class ReplicaReports {
   readonly #now: () => number;
   readonly #replicas: Map<string, Map<string, ReplicaState>> = new Map();
   readonly #told: Map<ItemId, Told> = new Map();
-  /** By Gateway: items whose present version nobody has spoken of, and since when. */
+  /** By Gateway: items whose current version has no report, and since when. */
   readonly #unconfirmed: Map<string, Map<ItemId, number>> = new Map();
   #handler: (reports: readonly ItemReport[]) => void = () => {};
 
@@ -80,7 +79,7 @@ export class ReplicaReports {
     this.#handler = handler;
   }
 
-  /** What a pod says; false where it has more to say than is known here. */
+  /** Takes a pod's reports. False if the digests differ: then some reports are missing here. */
   take(replica: ReportingReplica, message: ReportMessage): boolean {
     const state = this.#stateOf(replica);
     const touched: ItemId[] = [];
@@ -97,7 +96,7 @@ export class ReplicaReports {
     return !isDigest(message.told) || message.told === state.reports.digest;
   }
 
-  /** A pod that has gone says nothing any more; what the others say stands. */
+  /** Forgets the reports of a pod that has gone. Those of other pods still count. */
   forget({ id, gateway }: ReportingReplica): void {
     const replicas = this.#replicas.get(gateway);
     const state = replicas?.get(id);
@@ -107,9 +106,7 @@ export class ReplicaReports {
     this.#settle(gateway, state.reports.ids());
   }
 
-  /**
-   * Items of a Gateway have come or changed. Of those that are `awaited`, every data plane reports.
-   */
+  /** Items of a Gateway are new or have changed. Data planes report on those that are `awaited`. */
   planned(gateway: string, items: readonly { readonly id: ItemId; readonly awaited: boolean }[]): void {
     const now = this.#now();
     const unconfirmed = this.#unconfirmed.get(gateway) ?? new Map<ItemId, number>();
@@ -123,22 +120,21 @@ export class ReplicaReports {
   }
 
   /**
-   * Items that are in no plan any more: what was told of them says nothing of others that will bear
-   * their ids.
+   * Items are no longer in the plan. Their status must not pass to later items with the same id.
    */
   removed(gateway: string, ids: readonly ItemId[]): void {
     for (const id of ids) {
       this.#told.delete(id);
       this.#confirm(gateway, id);
-      // Only a version tells whether a report speaks of what comes next under this id.
+      // A report without a version could be taken for one on the next item with this id.
       for (const { reports } of this.#replicas.get(gateway)?.values() ?? [])
         if (reports.get(id)?.of === "") reports.delete(id);
     }
   }
 
   /**
-   * Time has passed. Given are the pods that have served the whole plan of a Gateway, and have been
-   * of one mind with this controller, for `repairMs`.
+   * Checks the time limits; called at intervals. `upToDate` returns the pods of a Gateway that, for
+   * `repairMs`, have served its whole plan and whose reports agree with those here.
    */
   look(upToDate: (gateway: string) => readonly string[]): void {
     const now = this.#now();
@@ -170,14 +166,14 @@ export class ReplicaReports {
     return state;
   }
 
-  /** A pod speaks for its own Gateway only, and may be ahead of this controller by so much. */
+  /** Keeps a report on an item of the pod's own Gateway, or on an unknown item up to a limit. */
   #keep({ gateway }: ReportingReplica, state: ReplicaState, report: VersionReport): boolean {
     const home = this.#options.gatewayOf(report.id);
     if (home !== undefined && home !== gateway) return false;
     if (home === undefined) {
       const cost = costOf(report.id, report);
       if (state.ahead + cost > REPORT_LIMITS.ahead) this.#recount(state);
-      // It will be asked for again: the digests differ.
+      // The digests differ then, and the pod will be asked for its reports again.
       if (state.ahead + cost > REPORT_LIMITS.ahead) return false;
       state.ahead += cost;
     }
@@ -185,7 +181,7 @@ export class ReplicaReports {
     return true;
   }
 
-  /** Much of what was ahead is in the plan by now. */
+  /** Counts again: many of the items that were unknown may be in the plan now. */
   #recount(state: ReplicaState): void {
     const now = this.#now();
     if (now - state.recountedAt < RECOUNT_MS) return;

@@ -1,7 +1,7 @@
 /**
- * One pod at the other end of a stream: what it must still be sent, and what it has not
- * acknowledged yet. A pod that reads slowly is sent the newest state of each item when it reads
- * again, never a queue of old ones, and never more than the stream takes.
+ * The stream to one pod: what must still be sent, and what the pod has not acknowledged yet. A pod
+ * that reads slowly later receives the newest version of each item, not a queue of old ones.
+ * Nothing is written while the stream is full.
  */
 import type { ItemId } from "../../../plan/plan.ts";
 import type { ControllerMessage, DeltaMessage, HelloMessage } from "../protocol/protocol.ts";
@@ -11,21 +11,21 @@ export interface EncodedItem {
   readonly digest: string;
 }
 
-/** The way to a pod. */
+/** The stream to a pod. */
 export interface PodChannel {
-  /** False when it takes no more for now; whoever owns it says when it does again. */
+  /** False when the stream is full. Its owner calls `drained` when it accepts more. */
   write(message: ControllerMessage): boolean;
-  /** Ends the stream; the pod will come back. */
+  /** Ends the stream. The pod will reconnect. */
   close(): void;
 }
 
-/** What is behind at a pod, for metrics. */
+/** How far a pod is behind, for metrics. */
 export interface ReplicaLag {
   readonly gateway: string;
   readonly pod: string;
   /** Items that changed and are not sent yet. */
   readonly unsent: number;
-  /** Since when the pod owes an acknowledgement; 0 when it owes none. */
+  /** For how long an acknowledgement has been missing; 0 if none is missing. */
   readonly unacknowledgedSeconds: number;
 }
 
@@ -35,30 +35,29 @@ const FIRST_ASK_MS = 1_000;
 const LAST_ASK_MS = 60_000;
 
 export class Replica {
-  /** Pods of different namespaces may bear the same name. */
+  /** Gateway and pod: pods of different namespaces may have the same name. */
   readonly id: string;
   readonly gateway: string;
   readonly pod: string;
   readonly address: string;
   readonly channel: PodChannel;
-  /** Old pods do not acknowledge; nothing is known of how far they are. */
+  /** Pods of old versions do not acknowledge: how far they are is not known. */
   readonly acknowledges: boolean;
   readonly protocol: number;
-  /** What the pod serves, as it has told last, and since when. */
+  /** The last digest that the pod sent of what it serves, and since when it is that one. */
   holds: { readonly digest: string; readonly since: number } | undefined;
-  /** Since when the pod's reports are all known here. */
+  /** Since when the digest of the pod's reports has been the same as here. */
   agreesSince: number | undefined;
   readonly #release: string;
   readonly #pending: Set<ItemId> = new Set();
   #blocked = false;
   #serving = false;
   #owesSynced = false;
-  /** The newest state that the pod was told of, whole, and the newest that it says it has. */
+  /** The newest state that was sent completely, and the newest that the pod acknowledged. */
   #sent = 0;
   #acknowledged = 0;
   /**
-   * What was sent and not acknowledged, with the time since when it was to be sent; the oldest
-   * first.
+   * States that were sent and not acknowledged, with the time when they became due; oldest first.
    */
   readonly #owed: { readonly state: number; readonly since: number }[] = [];
   #unsentSince: number | undefined;
@@ -81,12 +80,12 @@ export class Replica {
     this.#release = release;
   }
 
-  /** Whether this controller is the one that the pod takes its items from. */
+  /** Whether the pod takes its items from this controller. */
   get isServed(): boolean {
     return this.#serving;
   }
 
-  /** It has been sent everything, and has said that it serves it. */
+  /** The pod was sent everything, and has acknowledged it. */
   get isSettled(): boolean {
     return (
       this.#serving && this.#pending.size === 0 && !this.#owesSynced && this.#acknowledged === this.#sent
@@ -124,7 +123,7 @@ export class Replica {
     this.send([], items, state);
   }
 
-  /** A delta of up to so many items is one message, so that the pod applies it in one step. */
+  /** Sends up to `ITEMS_PER_MESSAGE` items in one message, which the pod applies in one step. */
   send(ids: readonly ItemId[], items: ReadonlyMap<ItemId, EncodedItem>, state: number): void {
     if (!this.#serving) return;
     for (const id of ids) this.#pending.add(id);
@@ -143,8 +142,8 @@ export class Replica {
   }
 
   /**
-   * The pod's reports are known here, or there are more than are. Then it is asked for all of them,
-   * ever more rarely while that does not help.
+   * Whether the digest of the pod's reports is the same as here. If not, the pod is asked for all
+   * of them, with growing intervals while they stay different.
    */
   compared(agrees: boolean): void {
     const now = performance.now();
@@ -197,7 +196,7 @@ export class Replica {
     this.#sent = state;
     const since = this.#unsentSince ?? performance.now();
     this.#unsentSince = undefined;
-    // Of a pod that never acknowledges, the oldest ones tell enough.
+    // The lag of a pod that never acknowledges follows from the oldest entries: keep only those.
     if (this.acknowledges && this.#owed.length < MOST_OWED) this.#owed.push({ state, since });
   }
 }

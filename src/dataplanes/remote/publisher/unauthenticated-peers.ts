@@ -1,22 +1,21 @@
 /**
- * Peers that have not shown who they are yet: few at once, few from one address, and not for long.
+ * Limits of unauthenticated peers: how many at once, how many from one address, and for how long.
  */
 
-export interface StrangerLimits {
-  /** Bytes of the line in which a peer says who it is. */
+export interface UnauthenticatedPeerLimits {
+  /** The longest hello message in bytes. */
   readonly helloBytes: number;
-  /** Time for all that comes before a pod is admitted: handshake, hello, review of the token. */
+  /** Time limit until a pod is admitted: TLS handshake, hello, TokenReview. */
   readonly helloMs: number;
   /**
-   * For so long after it was refused a peer still counts, so that knocking again and again does not
-   * pay.
+   * How long a peer still counts after it was refused, so that reconnecting at once does not pay.
    */
   readonly restMs: number;
   readonly atOnce: number;
   readonly perAddress: number;
 }
 
-export const STRANGER_LIMITS: StrangerLimits = {
+export const UNAUTHENTICATED_PEER_LIMITS: UnauthenticatedPeerLimits = {
   helloBytes: 8 * 1024,
   helloMs: 10_000,
   restMs: 1_000,
@@ -24,18 +23,18 @@ export const STRANGER_LIMITS: StrangerLimits = {
   perAddress: 16,
 };
 
-export class Strangers {
-  readonly #limits: StrangerLimits;
+export class UnauthenticatedPeers {
+  readonly #limits: UnauthenticatedPeerLimits;
   readonly #byAddress: Map<string, number> = new Map();
   #all = 0;
 
-  constructor(limits: StrangerLimits) {
+  constructor(limits: UnauthenticatedPeerLimits) {
     this.#limits = limits;
   }
 
   /**
-   * Undefined where there are too many already; otherwise what to call, once or more, when the peer
-   * is no stranger any more or gone.
+   * Undefined if there are too many. Otherwise a function to call when the peer is authenticated or
+   * gone; further calls do nothing.
    */
   enter(address: string): (() => void) | undefined {
     const here = this.#byAddress.get(address) ?? 0;

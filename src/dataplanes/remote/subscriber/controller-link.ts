@@ -26,10 +26,7 @@ const LAST_RETRY_MS = 10_000;
 const PING_MS = 10_000;
 const MAX_LINE = 256 * 1024 * 1024;
 
-/**
- * One lasting connection to one replica of the controller; reconnects with jittered backoff until
- * it is closed.
- */
+/** The connection to one replica of the controller. It reconnects with jittered backoff. */
 export class ControllerLink implements Link {
   readonly address: string;
   readonly #target: LinkTarget;
@@ -115,7 +112,7 @@ export class ControllerLink implements Link {
   }
 }
 
-/** What cannot be read may hold a private key: no error quotes it. */
+/** A line that cannot be parsed may contain a private key: the error does not quote it. */
 function messageOf(line: string): ControllerMessage {
   try {
     return JSON.parse(line) as ControllerMessage;
@@ -137,7 +134,7 @@ function answered(session: ClientHttp2Session, stream: ClientHttp2Stream): Promi
   });
 }
 
-/** A connection that answers nothing is a dead one, whatever the kernel believes. */
+/** Closes a connection that does not answer a ping. */
 function keepAlive(session: ClientHttp2Session): NodeJS.Timeout {
   let answeredLast = true;
   session.on("error", () => session.destroy());

@@ -1,6 +1,5 @@
 /**
- * The pod's end of the stream: finds the replicas of the controller, and keeps a connection to
- * each.
+ * The client of the plan stream in a pod: keeps a connection to every replica of the controller.
  */
 import { lookup } from "node:dns/promises";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -16,7 +15,7 @@ export interface PlanClientOptions
 
 const BEAT_MS = 5_000;
 
-/** Runs until the signal is aborted. Every address of the controller's name is a replica of it. */
+/** Runs until the signal is aborted. Every address of the controller's DNS name is one replica. */
 export async function runPlanClient(options: PlanClientOptions, signal: AbortSignal): Promise<void> {
   const subscriber = new PlanSubscriber({
     ...options,

@@ -10,16 +10,15 @@ import type { Journal } from "./plan-subscriber.ts";
 const NO_LIMIT = (): number => Number.POSITIVE_INFINITY;
 
 /**
- * The last good plan on disk, so that a pod serves at once after its own restart, controller or
- * not. A journal: each change costs its own size. It is rewritten when it has grown to several
- * times what it holds, and after a crash has cut its last line. The items themselves are on disk
- * alone: in memory there is a digest of each.
+ * The last plan on disk, so that a restarted pod serves at once, also without a controller. Each
+ * change is appended. The file is rewritten when most of its lines are outdated, and after a crash
+ * that has cut its last line. Items are kept on disk only; in memory there is a digest of each.
  */
 export class PlanJournal implements Journal {
   readonly #file: string;
   readonly #digests: Map<ItemId, string> = new Map();
   readonly #digest: PlanDigest = new PlanDigest();
-  /** What the file says, which is behind while writes wait for their turn. */
+  /** What the file contains; it is behind `#digests` while writes are queued. */
   readonly #written: Map<ItemId, string> = new Map();
   #saved: Map<ItemId, string> = new Map();
   #lines = 0;
@@ -65,8 +64,7 @@ export class PlanJournal implements Journal {
     const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
     this.#writing = this.#writing
       .then(() => this.#append(text, digests))
-      // A full disk must not stop the serving of traffic; the next start just begins with an older
-      // plan.
+      // A full disk must not stop traffic. The next start begins with an older plan.
       .catch(() => {});
   }
 
@@ -75,7 +73,7 @@ export class PlanJournal implements Journal {
   }
 
   async #append(text: string, digests: readonly WrittenDigest[]): Promise<void> {
-    // What follows a line that was cut would be cut off with it.
+    // Lines after a cut line could not be read.
     if (this.#isCut) await this.#compact();
     await appendFile(this.#file, text, { mode: 0o600 });
     for (const written of digests) this.#wrote(written);
@@ -105,9 +103,7 @@ export class PlanJournal implements Journal {
     else this.#written.set(id, digest);
   }
 
-  /**
-   * Of each item the line that is in force, copied from file to file: never all of them in memory.
-   */
+  /** Copies the current line of each item to a new file, one by one, to save memory. */
   async #compact(): Promise<void> {
     const rewritten = await open(`${this.#file}.new`, "w", 0o600);
     const kept = new Set<ItemId>();

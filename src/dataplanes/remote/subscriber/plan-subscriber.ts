@@ -1,9 +1,9 @@
 /**
- * The pod's part in the stream: keeps a data plane fed, and every controller informed. It serves
- * what it last knew from the first moment, and never takes anything away because controllers are
- * away. It speaks to every replica of the controller, takes items from one of them, and turns to
- * another when that one is lost, or when the leader offers a plan that this one does not have. How
- * streams are opened is somebody else's business (plan-client.ts).
+ * The pod's side of the plan stream: applies the plan to the data plane, and reports to every
+ * controller. It starts with the plan of its journal, and removes nothing while no controller is
+ * connected. It is connected to every replica of the controller and takes items from one of them.
+ * It changes to another one when that connection is lost, or when the leader offers its plan.
+ * plan-client.ts opens the streams.
  */
 import type { ItemReport } from "../../../plan/item-report.ts";
 import type { ItemId, PlanItem } from "../../../plan/plan.ts";
@@ -28,24 +28,22 @@ export interface PlanSubscriberOptions {
 
 /** The last good plan, kept over restarts. */
 export interface Journal {
-  /** Of each item, by id (`digestOf`). */
+  /** The digest of each item (`digestOf`), by id. */
   readonly digests: ReadonlyMap<ItemId, string>;
-  /** Of all items. */
+  /** The digest of all items (plan-digest.ts). */
   readonly digest: string;
-  /** The encoded items of before the restart. To be asked for once, before anything is recorded. */
+  /** The encoded items from before the restart. Call it once, before the first `record`. */
   takeSaved(): Iterable<string>;
   record(upserts: ReadonlyMap<ItemId, string>, removes: readonly ItemId[]): void;
 }
 
-/**
- * A lasting connection to one replica of the controller, which is opened again whenever it is lost.
- */
+/** A connection to one replica of the controller, which is opened again whenever it is lost. */
 export interface Link {
   readonly address: string;
   readonly isOpen: boolean;
-  /** What the controller at the other end speaks; while it is open. */
+  /** The protocol version of the controller, while the link is open. */
   readonly protocol: number;
-  /** Says nothing to a replica that is not there; it will be told everything when it is. */
+  /** Drops the message while the link is closed: everything is sent again when it opens. */
   send(message: PodMessage): void;
   /** Ends the stream, and opens another. */
   reset(): void;
@@ -58,7 +56,7 @@ export interface LinkEvents {
   onClose(reason: string): void;
 }
 
-/** What is new in a report. */
+/** What has changed since the last report message. */
 interface News {
   readonly reports?: readonly VersionReport[];
   readonly forgets?: readonly ItemId[];
@@ -66,8 +64,8 @@ interface News {
 
 const REPORTS_PER_MESSAGE = 2_000;
 /**
- * A controller of protocol 1 cannot say that it has not understood: it is told everything again
- * every so many beats.
+ * A controller of protocol 1 cannot ask for missing reports. Every so many beats all of them are
+ * sent to it again.
  */
 const BEATS_PER_REPETITION = 6;
 
@@ -75,13 +73,13 @@ export class PlanSubscriber {
   readonly #options: PlanSubscriberOptions;
   readonly #links: Map<string, Link> = new Map();
   readonly #reports: ReportState = new ReportState();
-  /** The replica that items come from. */
+  /** The controller that items are taken from. */
   #source: Link | undefined;
-  /** The release of whoever they came from last. */
+  /** The release of the controller that sent the last items. */
   #release: string | undefined;
-  /** The last state that was named whole, and by whom. */
+  /** The number of the last complete state, and the link that it came from. */
   #named: { readonly state: number; readonly by: Link } | undefined;
-  /** What the data plane serves. */
+  /** The digest of what the data plane serves. */
   #holds: string | undefined;
   #isWaiting = false;
   #isNews = false;
@@ -96,8 +94,8 @@ export class PlanSubscriber {
   }
 
   /**
-   * Opens links to replicas that are new and closes those to replicas that are gone. An empty
-   * answer changes nothing: DNS may be away, too.
+   * Opens links to new replicas and closes those to replicas that are gone. An empty list changes
+   * nothing: DNS may be unavailable.
    */
   meet(addresses: readonly string[]): void {
     if (addresses.length === 0) return;
@@ -105,7 +103,7 @@ export class PlanSubscriber {
       if (addresses.includes(address)) continue;
       link.close();
       this.#links.delete(address);
-      // One that we have left says nothing any more, not even that it has gone.
+      // A link that is closed by us calls no events, not even `onClose`.
       if (this.#source === link) this.#source = undefined;
     }
     for (const address of addresses)
@@ -114,8 +112,8 @@ export class PlanSubscriber {
   }
 
   /**
-   * Says how things stand, whether or not something has changed; to be called every few seconds.
-   * Whoever knows otherwise asks.
+   * Sends the current digests to every controller, changed or not; to be called every few seconds.
+   * A controller whose digests differ asks for all reports.
    */
   beat(): void {
     this.#beats++;
@@ -174,7 +172,7 @@ export class PlanSubscriber {
         this.#turnTo(from);
         return;
       default:
-        // Of a later protocol, and not meant for us.
+        // A message of a later protocol.
         return;
     }
   }
@@ -188,7 +186,7 @@ export class PlanSubscriber {
       return item;
     });
     this.#release = release;
-    // Before the data plane has it: what it reports is of the version that it was given last.
+    // Record before apply: reports carry the version that the journal has.
     journal.record(encoded, removes);
     for (const id of removes) this.#reports.delete(id);
     dataPlane.apply({ upserts: items, removes });
@@ -202,8 +200,8 @@ export class PlanSubscriber {
   }
 
   /**
-   * Takes items from another controller from now on. The former one is left by ending the stream:
-   * it would go on sending.
+   * Takes items from another controller from now on. The stream to the former one is reset, because
+   * that controller would go on sending items.
    */
   #turnTo(link: Link): void {
     const before = this.#source;
@@ -213,8 +211,8 @@ export class PlanSubscriber {
   }
 
   /**
-   * Tells what is served as soon as it is. One wait at a time: what comes meanwhile is waited for
-   * after it, all at once.
+   * Reports and acknowledges the plan as soon as the data plane serves it. There is one wait at a
+   * time. Changes that come meanwhile are confirmed together by the next wait.
    */
   async #confirm(): Promise<void> {
     this.#isNews = true;
@@ -233,7 +231,7 @@ export class PlanSubscriber {
     this.#isWaiting = false;
   }
 
-  /** The data plane has something to say of items as it has them. */
+  /** Passes on the data plane's reports, each with the version of the item. */
   #heard(changed: readonly ItemReport[]): void {
     const { digests } = this.#options.journal;
     const reports = soundReports(changed).flatMap((report): VersionReport[] => {
@@ -249,7 +247,7 @@ export class PlanSubscriber {
     for (const link of this.#links.values()) link.send(message);
   }
 
-  /** In parts: one line must not grow with what exists. The last one says what they add up to. */
+  /** Sends all reports in messages of limited size. The last one has the digest of all. */
   #tellAll(link: Link): void {
     const all = this.#reports.all();
     const parts = Math.max(1, Math.ceil(all.length / REPORTS_PER_MESSAGE));
@@ -273,8 +271,8 @@ export class PlanSubscriber {
   }
 
   /**
-   * A controller of protocol 1 forgets what was said of an item when it goes, and it may have gone
-   * and come again between two messages.
+   * Repeats the reports on these items to controllers of protocol 1. Such a controller forgets the
+   * report on an item that is removed, and the item may be removed and added between two messages.
    */
   #repeat(items: readonly PlanItem[]): void {
     const links = [...this.#links.values()].filter(({ isOpen, protocol }) => isOpen && protocol < 2);

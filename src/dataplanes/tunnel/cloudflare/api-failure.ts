@@ -13,7 +13,7 @@ export interface TunnelProblem {
 
 export class ApiFailure extends Error {
   readonly problem: TunnelProblem;
-  /** Trying again later may help without anybody doing anything. */
+  /** Transient: trying again later may help. */
   readonly passing: boolean;
   readonly status: number | undefined;
 

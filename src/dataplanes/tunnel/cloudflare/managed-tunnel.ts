@@ -44,7 +44,7 @@ export interface ConnectionRequest {
 
 export interface RunningConnector {
   stop(graceMs: number): Promise<void>;
-  /** Called from time to time: what somebody has taken away is made again. */
+  /** Called at intervals: restores what somebody has deleted. */
   renew?(): Promise<void>;
 }
 

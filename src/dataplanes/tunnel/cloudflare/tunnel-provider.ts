@@ -16,9 +16,9 @@ export interface TunnelProvider {
 }
 
 /**
- * The tunnel of that name, made if there is none. One that is in use and not known to be ours is
- * somebody's: another cluster may have a Gateway of the same name, and visitors would reach either
- * at random.
+ * The tunnel of that name, created if there is none. A tunnel that has connections and is not known
+ * to be ours is rejected: another cluster may have a Gateway of the same name, and clients would
+ * reach either one at random.
  */
 export function tunnelByName(
   api: CloudflareApi,
@@ -51,7 +51,7 @@ export function tunnelById(api: CloudflareApi, id: string): TunnelProvider {
   };
 }
 
-/** A token says which tunnel it is for; whoever made it configures the tunnel. */
+/** A token names its tunnel. The tunnel's configuration is not ours. */
 export function tunnelByToken(token: Credential): TunnelProvider {
   return {
     tunnel: async () => tunnelOfToken(token),

@@ -8,15 +8,19 @@ import { CERTIFICATE_CASES } from "./certificate-cases.ts";
 import type { CheckCase } from "./check-case.ts";
 import { LISTENER_CASES } from "./listener-cases.ts";
 import { OWNER_CASES } from "./owner-cases.ts";
+import { POLICY_CASES, policy } from "./policy-cases.ts";
 import { REFERENCE_CASES } from "./reference-cases.ts";
 import { ROUTE_CASES } from "./route-cases.ts";
+import { TENANT_CASES } from "./tenant-cases.ts";
 
 const CASES: readonly CheckCase[] = [
   ...OWNER_CASES,
   ...LISTENER_CASES,
   ...CERTIFICATE_CASES,
   ...REFERENCE_CASES,
+  ...POLICY_CASES,
   ...ROUTE_CASES,
+  ...TENANT_CASES,
 ];
 
 async function findingsOf(files: Readonly<Record<string, string>>): Promise<ReturnType<typeof check>> {
@@ -65,6 +69,47 @@ describe("rules", () => {
     expect(findings.find(({ rule }) => rule === "route-without-parent")).toMatchObject({
       message: "its parent is not here: gateway.networking.k8s.io/XListenerSet team-a/web",
       remedy: "There is ListenerSet team-a/web: write group gateway.networking.k8s.io and kind ListenerSet.",
+    });
+  });
+
+  test.each([
+    ["a network within the override's", "allow: [10.1.0.0/16]", []],
+    ["a network around the override's", "allow: ['0.0.0.0/0']", []],
+    ["other networks", "allow: [192.0.2.0/24, '2001:db8::/32']", ["policy-looser"]],
+    ["denied networks alone", "deny: [192.0.2.0/24]", []],
+  ])("an address list with %s beside an override", async (_title, list, expected) => {
+    const text =
+      GATEWAY +
+      set("team-a", { hostname: "a.example.com" }) +
+      policy({
+        name: "base",
+        namespace: "infra",
+        targets: "{kind: Gateway, name: shared}",
+        rest: "overrides: {clientAddresses: {allow: [10.0.0.0/8]}}",
+      }) +
+      policy({
+        targets: "{kind: HTTPRoute, name: web}",
+        rest: `overrides: {clientAddresses: {${list}}}`,
+      });
+    const findings = await findingsOf({ "all.yaml": text });
+    expect(findings.map(({ rule }) => rule)).toEqual(expected);
+    // Whoever owns the override is not the business of whoever owns the list.
+    expect(JSON.stringify(findings)).not.toContain("infra");
+  });
+
+  test("a policy of a route that no listener has taken is without effect", async () => {
+    const text = `${GATEWAY}${policy({
+      targets: "{kind: HTTPRoute, name: lost}",
+      rest: "overrides: {rateLimits: [{requests: 1}]}",
+    })}
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: lost, namespace: team-a}
+spec: {parentRefs: [{name: shared, namespace: infra}], rules: [{}]}
+`;
+    const findings = await findingsOf({ "all.yaml": text });
+    expect(findings.find(({ rule }) => rule === "policy-without-effect")).toMatchObject({
+      message: "it reaches no listener that is served",
     });
   });
 

@@ -32,7 +32,7 @@ class Conversation {
   readonly heard: string[] = [];
   gone = false;
 
-  constructor(limits: Partial<Limits> = {}, greeting: Buffer = Buffer.alloc(0)) {
+  constructor(limits: Partial<Limits> = {}, firstSettings: Buffer = Buffer.alloc(0)) {
     this.session = new ClientSession(
       this.wire,
       { ...defaultLimits, ...limits },
@@ -44,7 +44,7 @@ class Conversation {
         },
       },
     );
-    this.session.read(frame(settings, 0, 0, greeting));
+    this.session.read(frame(settings, 0, 0, firstSettings));
   }
 
   ask(options: { readonly method?: string; readonly body?: boolean } = {}): Stream {

@@ -64,7 +64,7 @@ const toOne = (port: number): readonly PlanItem[] => [
 ];
 
 /** "end" or the code of the error with which a socket went. */
-async function farewell(socket: Socket): Promise<string> {
+async function endOf(socket: Socket): Promise<string> {
   socket.resume();
   return await new Promise((resolve) => {
     socket.once("end", () => resolve("end"));
@@ -77,8 +77,8 @@ async function farewell(socket: Socket): Promise<string> {
  * What becomes of a connection that says nothing; the reset may come before the connection is even
  * reported.
  */
-async function fateAt(port: number): Promise<string> {
-  return await farewell(sockets.keep(connect({ port, host: "127.0.0.1" })));
+async function endAt(port: number): Promise<string> {
+  return await endOf(sockets.keep(connect({ port, host: "127.0.0.1" })));
 }
 
 describe("TcpPort", () => {
@@ -112,12 +112,12 @@ describe("TcpPort", () => {
     // Says everything first, and listens on.
     const heard = Promise.withResolvers<string>();
     const early = await sockets.serve((socket) => {
-      socket.end("greeting");
+      socket.end("opening");
       void readAll(socket).then((rest) => heard.resolve(rest.toString()));
     });
     const second = await serve(toOne(early));
     const polite = await sockets.connect(second.port);
-    expect((await readAll(polite)).toString()).toBe("greeting");
+    expect((await readAll(polite)).toString()).toBe("opening");
     polite.end("thanks");
     expect(await heard.promise).toBe("thanks");
     await second.ended(1);
@@ -189,14 +189,14 @@ describe("TcpPort", () => {
   });
 
   it("passes on a reset of the client and of the backend", async () => {
-    const fate = Promise.withResolvers<string>();
-    const patient = await sockets.serve((socket) => void farewell(socket).then(fate.resolve));
+    const clientEnd = Promise.withResolvers<string>();
+    const patient = await sockets.serve((socket) => void endOf(socket).then(clientEnd.resolve));
     const first = await serve(toOne(patient));
     const client = await sockets.connect(first.port);
     client.write("x");
     await new Promise((resolve) => setTimeout(resolve, 50));
     client.resetAndDestroy();
-    expect(await fate.promise).toBe("ECONNRESET");
+    expect(await clientEnd.promise).toBe("ECONNRESET");
     await first.ended(1);
     expect(first.ends[0]).toMatchObject({ reason: "client-lost", bytesFromClient: 1 });
 
@@ -204,7 +204,7 @@ describe("TcpPort", () => {
     const second = await serve(toOne(rude));
     const victim = await sockets.connect(second.port);
     victim.write("x");
-    expect(await farewell(victim)).toBe("ECONNRESET");
+    expect(await endOf(victim)).toBe("ECONNRESET");
     await second.ended(1);
     expect(second.ends[0]?.reason).toBe("backend-lost");
   });
@@ -255,7 +255,7 @@ describe("TcpPort", () => {
     ],
   ])("resets a connection with %s", async (_title, items, reason) => {
     const { port, ends, ended, tcp } = await serve(items);
-    expect(await fateAt(port)).toBe("ECONNRESET");
+    expect(await endAt(port)).toBe("ECONNRESET");
     await ended(1);
     expect(ends[0]?.reason).toBe(reason);
     await tcp.drain(1_000);
@@ -306,7 +306,7 @@ describe("TcpPort", () => {
       timeouts: { connectTimeoutMs: 5_000, idleTimeoutMs: 100 },
     });
     const client = await sockets.connect(port);
-    expect(await farewell(client)).toBe("ECONNRESET");
+    expect(await endOf(client)).toBe("ECONNRESET");
     await ended(1);
     expect(ends[0]?.reason).toBe("idle");
   });
@@ -321,7 +321,7 @@ describe("TcpPort", () => {
       await once(client, "data");
     }
     const third = await sockets.connect(port);
-    expect(["end", "close", "ECONNRESET"]).toContain(await farewell(third));
+    expect(["end", "close", "ECONNRESET"]).toContain(await endOf(third));
     first.end();
     await readAll(first);
     await ended(1);
@@ -352,7 +352,7 @@ describe("TcpPort", () => {
     await expect(sockets.connect(port)).rejects.toMatchObject({ code: "ECONNREFUSED" });
     finishing.end("last words");
     expect((await readAll(finishing)).toString()).toBe("last words");
-    expect(await farewell(staying)).toBe("ECONNRESET");
+    expect(await endOf(staying)).toBe("ECONNRESET");
     await drained;
     await ended(2);
     expect(ends.map((end) => end.reason)).toEqual(["closed", "aborted"]);
@@ -366,7 +366,7 @@ describe("TcpPort", () => {
       readonly left: Promise<string>;
     }> => {
       const left = Promise.withResolvers<string>();
-      const port = await sockets.serve((socket) => void farewell(socket).then(left.resolve));
+      const port = await sockets.serve((socket) => void endOf(socket).then(left.resolve));
       return {
         items: [streamHost("l", [streamRule(["b", 1])]), streamBackend("b", [port], { tls })],
         left: left.promise,
@@ -388,7 +388,7 @@ describe("TcpPort", () => {
     it("gives up after the time to connect", async () => {
       const { items, left } = await hanging();
       const { port, ends } = await serve(items, { timeouts: { connectTimeoutMs: 100, idleTimeoutMs: 0 } });
-      expect(await fateAt(port)).toBe("ECONNRESET");
+      expect(await endAt(port)).toBe("ECONNRESET");
       expect(ends[0]).toMatchObject({
         reason: "unreachable",
         error: { message: "connecting took too long" },
@@ -400,11 +400,11 @@ describe("TcpPort", () => {
       const { items, left } = await hanging();
       const { port, tcp, ends, ended } = await serve(items);
       const client = await sockets.connect(port);
-      const fate = farewell(client);
+      const clientEnd = endOf(client);
       setTimeout(() => void tcp.close(), 50);
       await ended(1);
       expect(ends[0]?.reason).toBe("aborted");
-      expect(await fate).toBe("ECONNRESET");
+      expect(await clientEnd).toBe("ECONNRESET");
       expect(["end", "close", "ECONNRESET"]).toContain(await left);
     });
   });

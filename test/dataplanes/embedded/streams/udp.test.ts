@@ -3,7 +3,9 @@ import { once } from "node:events";
 import { afterEach, describe, expect, it } from "vitest";
 import { UdpPort, type UdpPortOptions } from "../../../../src/dataplanes/embedded/streams/udp-port.ts";
 import { RoutingTable } from "../../../../src/matching/routing-table.ts";
+import type { GuardCheck } from "../../../../src/plan/guard.ts";
 import type { PlanItem } from "../../../../src/plan/plan.ts";
+import { guard } from "../../support/plan-builder.ts";
 import { seeded } from "../../support/sockets.ts";
 import {
   streamBackend,
@@ -283,5 +285,29 @@ describe("UdpPort", () => {
     await two.listen({ address: "127.0.0.1", port, reusePort: true });
     for (let i = 0; i < 10; i++) expect(await ask(await bind(), port, `${i}`)).toBe(`${i}`);
     expect(one.sessions + two.sessions).toBe(10);
+  });
+
+  it("drops the datagrams of clients that a guard does not let pass, also in the middle of a session", async () => {
+    const { table, udp, port } = await serve([
+      streamHost("l", [{ ...streamRule(["b", 1]), guards: ["g"] }]),
+      streamBackend("b", [await echo()]),
+    ]);
+    const use = (check: GuardCheck | undefined): void => {
+      const upserts = check === undefined ? [] : [guard("g", check)];
+      table.apply({ upserts, removes: check === undefined ? ["g"] : [] });
+      udp.reconcile();
+    };
+    const client = await bind();
+    expect(await silence(client, port)).toBe(true);
+    use({ type: "addresses", deny: ["192.0.2.0/24"] });
+    expect(await ask(client, port, "let in")).toBe("let in");
+    expect(udp.sessions).toBe(1);
+    use({ type: "addresses", deny: ["127.0.0.0/8"] });
+    expect(udp.sessions).toBe(0);
+    expect(await silence(client, port)).toBe(true);
+    use({ type: "addresses", allow: ["127.0.0.1/32"] });
+    expect(await ask(client, port, "let in again")).toBe("let in again");
+    use(undefined);
+    expect(udp.sessions).toBe(0);
   });
 });

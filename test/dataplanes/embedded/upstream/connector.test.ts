@@ -30,11 +30,11 @@ describe("Connector", () => {
     const port = await sockets.serve((socket) => socket.resume());
     const tls = { rejectUnauthorized: false };
     const connector = new Connector({ address: "127.0.0.1", port }, tls, 0);
-    const fate = Promise.withResolvers<string>();
-    const socket = connector.connect("http/1.1", (error) => fate.resolve(error?.message ?? "connected"));
-    expect(await Promise.race([fate.promise, setTimeout(100, "still waiting")])).toBe("still waiting");
+    const outcome = Promise.withResolvers<string>();
+    const socket = connector.connect("http/1.1", (error) => outcome.resolve(error?.message ?? "connected"));
+    expect(await Promise.race([outcome.promise, setTimeout(100, "still waiting")])).toBe("still waiting");
     socket.destroy();
-    expect(await fate.promise).toContain("closed before it was ready");
+    expect(await outcome.promise).toContain("closed before it was ready");
   });
 
   it("gives up on a backend that does not finish its handshake in time", async () => {

@@ -35,7 +35,7 @@ import { SteadyLoad } from "./steady-load.ts";
 const http = port(80);
 const https = port(443, "tls");
 const BACKENDS = 3;
-const PATIENCE_MS = 60_000;
+const TIME_LIMIT_MS = 60_000;
 
 export class Bed {
   readonly ca: TestAuthority = authority();
@@ -132,7 +132,7 @@ export class Bed {
 
   /** Returns when every Envoy is connected to this controller and has everything. */
   async settled(plane: EnvoyDataPlane): Promise<void> {
-    const until = performance.now() + PATIENCE_MS;
+    const until = performance.now() + TIME_LIMIT_MS;
     while (!(plane.replicas.length === this.envoys.length && plane.settled)) {
       if (performance.now() > until) throw new Error("the Envoys do not come to rest");
       await sleep(10);

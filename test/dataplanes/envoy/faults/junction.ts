@@ -59,11 +59,11 @@ export class Junction {
     }
     client.pipe(server);
     if (this.#bytesPerSecond === Number.POSITIVE_INFINITY) server.pipe(client);
-    else server.pipe(pace(this.#bytesPerSecond)).pipe(client);
+    else server.pipe(throttle(this.#bytesPerSecond)).pipe(client);
   }
 }
 
-function pace(bytesPerSecond: number): Transform {
+function throttle(bytesPerSecond: number): Transform {
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {
       setTimeout(() => done(null, chunk), (chunk.length / bytesPerSecond) * 1000);

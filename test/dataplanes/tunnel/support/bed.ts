@@ -1,5 +1,5 @@
 /**
- * Everything between a visitor at the edge and a backend: API, edge, connectors, Mergeway and its
+ * Everything between a client at the edge and a backend: API, edge, connectors, Mergeway and its
  * manifests, all on loopback.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -36,7 +36,7 @@ const ready = new Map<number, () => void>();
 let version = -1;
 let configuration: TunnelConfiguration = { ingress: [{ service: "http_status:503" }] };
 let stopping = false;
-/** Visitors' requests that are under way. */
+/** Clients' requests that are under way. */
 let open = 0;
 
 const token = readToken(process.env["TUNNEL_TOKEN"]);

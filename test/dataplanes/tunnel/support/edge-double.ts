@@ -1,7 +1,7 @@
 /**
  * A stand-in for Cloudflare's edge. It accepts connectors on TLS and then is the HTTP/2 client of
  * the connection: one stream carries the registration, one each configuration, and the others carry
- * visitors' requests. Visitors reach it by `fetch`, or by HTTP on its front door.
+ * clients' requests. Clients reach it by `fetch`, or by HTTP on its front door.
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -36,14 +36,14 @@ const UPGRADE = "cf-cloudflared-proxy-connection-upgrade";
 /** The name on the certificate that connectors look for over HTTP/2. */
 export const EDGE_NAME = "h2.cftunnel.com";
 
-export interface Visit {
+export interface EdgeRequest {
   readonly host: string;
   readonly path?: string;
   readonly method?: string;
   readonly scheme?: "http" | "https";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
-  /** The visitor's address, which the edge vouches for. */
+  /** The client's address, which the edge vouches for. */
   readonly from?: string;
 }
 
@@ -66,7 +66,7 @@ export class EdgeDouble {
   readonly ca: TestAuthority = authority("edge of the test");
   readonly #api: ApiDouble;
   readonly #server: Server;
-  readonly #front: Front = createFront((request, response) => void this.#visit(request, response));
+  readonly #front: Front = createFront((request, response) => void this.#serveFront(request, response));
   readonly #connections: Map<string, Connection> = new Map();
   readonly #sessions: Set<ClientHttp2Session> = new Set();
   readonly #upgraded: Set<Duplex> = new Set();
@@ -103,7 +103,7 @@ export class EdgeDouble {
     return `${address}:${port}`;
   }
 
-  /** Where visitors without a tunnel of their own connect. */
+  /** Where clients connect that do not call `fetch`. */
   get frontUrl(): string {
     return `http://127.0.0.1:${(this.#front.address() as AddressInfo).port}`;
   }
@@ -131,19 +131,19 @@ export class EdgeDouble {
     );
   }
 
-  /** A visitor's request to a tunnel. */
-  async fetch(tunnel: string, visit: Visit): Promise<Answer> {
-    const stream = this.#send(tunnel, visit);
-    stream.end(visit.body);
+  /** A client's request to a tunnel. */
+  async fetch(tunnel: string, asked: EdgeRequest): Promise<Answer> {
+    const stream = this.#send(tunnel, asked);
+    stream.end(asked.body);
     return await answerOf(stream);
   }
 
-  #send(tunnel: string, visit: Visit, upgrade?: string): ClientHttp2Stream {
+  #send(tunnel: string, asked: EdgeRequest, upgrade?: string): ClientHttp2Stream {
     const connection = [...this.#connections.values()].find((candidate) => candidate.tunnel.id === tunnel);
     if (connection === undefined) throw new Error("no connector is connected (error 1033)");
-    const { host, path = "/", method = "GET", scheme = "https", from = "203.0.113.7" } = visit;
-    const own = { ...visit.headers };
-    // The edge says who the visitor is, whatever the visitor says.
+    const { host, path = "/", method = "GET", scheme = "https", from = "203.0.113.7" } = asked;
+    const own = { ...asked.headers };
+    // The edge overwrites these headers of the client.
     for (const name of ["cf-connecting-ip", "x-forwarded-proto", "cf-visitor"]) delete own[name];
     const before = own["x-forwarded-for"];
     const fields = {
@@ -261,12 +261,12 @@ export class EdgeDouble {
     return best === undefined ? undefined : this.names.get(best);
   }
 
-  async #visit(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const visit = visitOf(request);
-    const tunnel = this.#tunnelOf(visit.host);
+  async #serveFront(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const asked = edgeRequestOf(request);
+    const tunnel = this.#tunnelOf(asked.host);
     try {
       if (tunnel === undefined) throw new Error("no such name (error 1016)");
-      const stream = this.#send(tunnel, visit);
+      const stream = this.#send(tunnel, asked);
       request.pipe(stream);
       const { status, headers } = await headOf(stream);
       response.writeHead(status, headers);
@@ -277,8 +277,8 @@ export class EdgeDouble {
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex): void {
-    const visit = visitOf(request);
-    const tunnel = this.#tunnelOf(visit.host);
+    const asked = edgeRequestOf(request);
+    const tunnel = this.#tunnelOf(asked.host);
     if (tunnel === undefined) {
       socket.destroy();
       return;
@@ -286,7 +286,7 @@ export class EdgeDouble {
     this.#upgraded.add(socket);
     socket.on("error", () => {});
     socket.on("close", () => this.#upgraded.delete(socket));
-    const stream = this.#send(tunnel, visit, "websocket");
+    const stream = this.#send(tunnel, asked, "websocket");
     stream.on("error", () => socket.destroy());
     void headOf(stream).then(({ status, headers }) => {
       const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -297,7 +297,7 @@ export class EdgeDouble {
   }
 }
 
-function visitOf(request: IncomingMessage): Visit {
+function edgeRequestOf(request: IncomingMessage): EdgeRequest {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.headers)) {
     if (value !== undefined && !HOP_BY_HOP.has(name)) headers[name] = String(value);

@@ -1,4 +1,4 @@
-/** Random plans of one Gateway: few names, so that listeners meet, nest and fight for hostnames. */
+/** Random plans of one Gateway: few names, so that listeners have nested and equal hostnames. */
 import fc from "fast-check";
 import { coversPattern } from "../../../../src/plan/hostname.ts";
 import type { HostItem, ListenerItem, PlanItem, PortItem } from "../../../../src/plan/plan.ts";

@@ -1,12 +1,12 @@
 /**
- * What a visitor must get of a random plan behind a tunnel: the status of a rule, or 404. Said
- * plainly, for comparison.
+ * What a client must get of a random plan behind a tunnel: the status of a rule, or 404. A plain
+ * second implementation to compare with.
  */
 import { compareSpecificity, matchesName } from "../../../../src/plan/hostname.ts";
 import type { HostItem, ListenerItem, PlanItem } from "../../../../src/plan/plan.ts";
 
 /**
- * The most specific hostname, its first owner, and of that owner the listener of the visitor's
+ * The most specific hostname, its first owner, and of that owner the listener of the client's
  * scheme.
  */
 export function expectedAnswer(

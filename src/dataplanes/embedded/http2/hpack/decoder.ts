@@ -1,10 +1,12 @@
 /**
- * Reads header blocks (RFC 7541).
+ * Decodes header blocks (RFC 7541). These are connection errors, and nothing else is:
  *
- * Stricter than it must be nowhere, but strict where it must: integers beyond any sense, indexes of
- * nothing, strings longer than their block, padding that is none and changes of the table's size
- * anywhere but at the beginning of a block, or beyond what was allowed, are errors of the
- * connection.
+ * - integers that are incomplete or above `MAX_INTEGER`,
+ * - indexes without an entry,
+ * - strings that are longer than their block,
+ * - invalid Huffman codes and padding,
+ * - size updates of the dynamic table that are not at the beginning of a block, more than two of
+ *   them, or one beyond the size that was announced.
  */
 
 import { type Field, makeField } from "./field.ts";
@@ -12,20 +14,20 @@ import { decodeHuffman } from "./huffman.ts";
 import { staticTable } from "./static-table.ts";
 
 export interface FieldSink {
-  /** `neverIndexed`: whoever passes it on must not put it into a table, either. */
+  /** `neverIndexed`: a proxy must not put the field into a table either (RFC 7541, 6.2.3). */
   field(field: Field, neverIndexed: boolean): void;
 }
 
 const STATIC_COUNT = staticTable.length;
-/** No integer of a header block has a use for more. */
+/** Larger integers have no use in a header block. */
 const MAX_INTEGER = 1 << 24;
 
 export class HpackDecoder {
-  /** What was announced to the peer. */
+  /** The table size that was announced to the peer. */
   readonly #allowedSize: number;
   #maxSize: number;
   #size = 0;
-  /** A ring, the newest entry at `#head`. */
+  /** A ring buffer, the newest entry at `#head`. */
   readonly #entries: (Field | undefined)[];
   readonly #mask: number;
   #head = 0;
@@ -42,14 +44,14 @@ export class HpackDecoder {
     this.#mask = slots - 1;
   }
 
-  /** What the dynamic table holds now, in bytes. */
+  /** The size of the dynamic table in bytes. */
   get tableSize(): number {
     return this.#size;
   }
 
   /**
-   * False if the block is broken; the connection is lost then, because the tables of both sides no
-   * longer agree.
+   * False if the block is invalid. Then the connection must end, because the tables of both sides
+   * no longer agree.
    */
   decode(bytes: Buffer, start: number, end: number, sink: FieldSink): boolean {
     this.#bytes = bytes;
@@ -97,7 +99,7 @@ export class HpackDecoder {
     return value === undefined ? undefined : makeField(name, value);
   }
 
-  /** Negative if there is none. */
+  /** Negative if the integer is invalid. */
   #integer(mask: number): number {
     let value = (this.#bytes[this.#at++] as number) & mask;
     if (value < mask) return value;

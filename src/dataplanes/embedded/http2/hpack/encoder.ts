@@ -1,17 +1,18 @@
 /**
- * Writes header blocks (RFC 7541). Fields that repeat get a place in the dynamic table, those that
- * never do are written as they are; a whole block is checked before its first byte is written, so
- * that a field that cannot be sent leaves the table as the peer knows it.
+ * Encodes header blocks (RFC 7541). Fields that repeat enter the dynamic table. Others are written
+ * as literals. A block is checked before its first byte is written, so that a field that cannot be
+ * sent does not change the table.
  */
 
-import { HEADER_TABLE_BYTES } from "../protocol.ts";
 import { type FieldEncoding, FieldEncodings, type NameEncoding } from "./field-encodings.ts";
 import { staticTable } from "./static-table.ts";
 
-/** One for the thread: the encodings do not depend on the connection. */
+/** Shared by all connections of the thread: encodings do not depend on the connection. */
 export const encodings: FieldEncodings = new FieldEncodings();
 
-/** No field may fill the table alone. */
+/** The dynamic table of either side, before any setting (RFC 9113, 6.5.2). */
+export const HEADER_TABLE_BYTES = 4_096;
+/** A field larger than a quarter of the table does not enter it: it would displace too many. */
 const LARGEST_SHARE = 4;
 const COLON = 58;
 const SPACE = 32;
@@ -19,8 +20,8 @@ const SPACE = 32;
 export class HpackEncoder {
   #maxSize = HEADER_TABLE_BYTES;
   /**
-   * The peer has to be told at the beginning of the next block: the smallest size meanwhile, and
-   * the present one.
+   * Size updates that the next block must begin with: the smallest size since the last block, and
+   * the current one.
    */
   #announce: number | undefined;
   #size = 0;
@@ -30,7 +31,7 @@ export class HpackEncoder {
   readonly #positions: Map<FieldEncoding, number> = new Map();
   #inserted = 0;
 
-  /** The peer says how large its table may be; more than the default is never used. */
+  /** Applies SETTINGS_HEADER_TABLE_SIZE of the peer; never above the default. */
   resize(size: number): void {
     const next = Math.min(size, HEADER_TABLE_BYTES);
     if (next === this.#maxSize && this.#announce === undefined) return;
@@ -40,8 +41,8 @@ export class HpackEncoder {
   }
 
   /**
-   * Names and values in turns, pseudo-headers apart. Throws, with nothing done, if one of them
-   * cannot be sent.
+   * Encodes alternating names and values, pseudo-headers first. Throws without any effect if one of
+   * them cannot be sent.
    */
   encode(pseudo: readonly string[], fields: readonly string[], block: HeaderBlockWriter): void {
     block.begin();
@@ -108,7 +109,7 @@ function isPadded(value: string): boolean {
   return value.charCodeAt(0) <= SPACE || value.charCodeAt(value.length - 1) <= SPACE;
 }
 
-/** The bytes of one block; one writer serves a whole thread, block after block. */
+/** The bytes of one block. One writer is used for all blocks of a thread. */
 export class HeaderBlockWriter {
   readonly names: (NameEncoding | undefined)[] = [];
   readonly values: string[] = [];
@@ -144,7 +145,7 @@ export class HeaderBlockWriter {
     this.length += bytes.length;
   }
 
-  /** Not worth a code of its own: it is written once. */
+  /** Without Huffman coding: the value is written only once. */
   literal(name: NameEncoding, value: string): void {
     this.bytes(name.prefix);
     this.#room(value.length + 6);

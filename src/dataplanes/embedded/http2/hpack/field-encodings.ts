@@ -1,9 +1,9 @@
 /**
- * Encoded header fields, kept per thread because the same few are sent again and again. What comes
- * back from here can be sent as it is: names and values have been checked.
+ * A cache of encoded header fields, one per thread, because the same few are sent again and again.
+ * Cached names and values have been checked and can be sent as they are.
  *
- * Bounded in names and in values per name. A name whose values keep changing is given up on: its
- * fields are written one by one.
+ * The number of names, and of values per name, is limited. For a name whose values keep changing,
+ * no values are cached.
  */
 
 import { fieldSize, isConnectionSpecific, isFieldName, isFieldValue } from "./field.ts";
@@ -16,25 +16,25 @@ const MAX_KEPT_VALUE = 512;
 const MAX_OVERFLOWS = 3;
 
 export interface FieldEncoding {
-  /** In the static table; 0 if it is not there as a whole. */
+  /** The index of name and value in the static table; 0 if they are not there. */
   readonly staticIndex: number;
-  /** As a literal that enters the dynamic table, and as one that does not. */
+  /** The literal that enters the dynamic table, and the one that does not. */
   readonly indexing: Uint8Array;
   readonly plain: Uint8Array;
   readonly size: number;
-  /** Seen more than once: worth a place in dynamic tables. */
+  /** Seen more than once: enters dynamic tables. */
   repeated: boolean;
 }
 
 export interface NameEncoding {
   readonly name: string;
-  /** How a literal begins that enters no table. */
+  /** The beginning of a literal that enters no table. */
   readonly prefix: Uint8Array;
   readonly values: Map<string, FieldEncoding> | undefined;
   overflows: number;
 }
 
-/** Different in nearly every message. */
+/** Names whose values differ in nearly every message. */
 const volatile: ReadonlySet<string> = new Set([
   ":path",
   "content-length",
@@ -49,7 +49,7 @@ const volatile: ReadonlySet<string> = new Set([
   "x-request-id",
 ]);
 
-/** Guessing them by what a table compresses must be impossible (RFC 7541 7.1.3). */
+/** Secret values: compression must not help to guess them (RFC 7541, 7.1.3). */
 const sensitive: ReadonlySet<string> = new Set([
   "authorization",
   "cookie",
@@ -60,12 +60,12 @@ const sensitive: ReadonlySet<string> = new Set([
 export class FieldEncodings {
   readonly #names: Map<string, NameEncoding> = new Map();
 
-  /** Throws if this is no name that HTTP/2 can carry. */
+  /** Throws if the name is not valid in HTTP/2. */
   name(name: string): NameEncoding {
     return this.#names.get(name) ?? this.#addName(name, volatile.has(name), sensitive.has(name));
   }
 
-  /** Undefined if the value is not kept. Throws if it cannot be sent. */
+  /** Undefined if the value is not cached. Throws if it cannot be sent. */
   field(name: NameEncoding, value: string): FieldEncoding | undefined {
     const { values } = name;
     if (values === undefined) {
@@ -92,8 +92,8 @@ export class FieldEncodings {
   }
 
   /**
-   * A sender has said that this field must not enter any table; common names are not its own to
-   * spoil for others.
+   * A sender has marked this field as never indexed. Names of the static table are exempt: one
+   * sender must not decide how fields of all others are encoded.
    */
   neverIndex(name: string): void {
     if (staticNameIndex(name) === 0 && isFieldName(name)) this.#addName(name, true, true);

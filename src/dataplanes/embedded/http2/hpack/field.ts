@@ -1,8 +1,8 @@
 /**
- * Header fields of HTTP/2 and what RFC 9113 8.2 and 8.3 allow of them.
+ * Header fields of HTTP/2, and what RFC 9113, 8.2 and 8.3 allow.
  *
- * A field is looked at once, when it is read or enters a table; every message that refers to it
- * afterwards only looks at its kind.
+ * A field is checked once, when it is decoded or enters a table. A message that refers to a table
+ * entry only looks at the result, the field's kind.
  */
 
 export const fieldKind = {
@@ -17,10 +17,10 @@ export const fieldKind = {
   cookie: 8,
   contentLength: 9,
   te: 10,
-  /** Belongs to one connection of HTTP/1.1. */
+  /** Connection-specific (RFC 9113, 8.2.2). */
   connectionSpecific: 11,
   unknownPseudo: 12,
-  /** A character that no field may have. */
+  /** Has an invalid character. */
   malformed: 13,
 } as const;
 
@@ -30,7 +30,7 @@ export interface Field {
   readonly name: string;
   readonly value: string;
   readonly kind: FieldKind;
-  /** As RFC 7541 4.1 and RFC 9113 6.5.2 count. */
+  /** As RFC 7541, 4.1 and RFC 9113, 6.5.2 count. */
   readonly size: number;
 }
 

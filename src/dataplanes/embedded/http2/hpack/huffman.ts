@@ -1,12 +1,12 @@
 /**
  * The Huffman code of HPACK (RFC 7541 5.2, appendix B).
  *
- * The code is canonical: the lengths of all symbols say everything. Codes of one length follow each
- * other in the order of their symbols, and every length goes on where the one before has stopped.
- * The end-of-string symbol, of thirty ones, comes last.
+ * The code is canonical: it follows from the code lengths of all symbols. Codes of one length are
+ * consecutive, in the order of their symbols, and each length continues where the shorter one
+ * ended. The end-of-string symbol is thirty ones and comes last.
  */
 
-/** Bits of each byte value, sixteen to a line. */
+/** The code length of each byte value, sixteen in a line. */
 const lengths: readonly number[] = [
   13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28,
   28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7,
@@ -25,19 +25,19 @@ const codeLengths: Uint8Array = Uint8Array.from(lengths);
 const codes: Uint32Array = canonicalCodes();
 
 /**
- * What four more bits do to a decoder, by its state: an inner node of the code's tree. At most one
- * symbol comes out, because the shortest code has five bits. In an entry: the next state, the
- * symbol, whether there is one, whether the bits are none of the code.
+ * The transitions of the decoder for four bits. Its state is an inner node of the code's tree. Four
+ * bits give at most one symbol, because the shortest code has five. An entry has the next state,
+ * the symbol, whether there is one, and whether the bits are invalid.
  */
 const STEP_SYMBOL_SHIFT = 8;
 const STEP_HAS_SYMBOL = 1 << 16;
 const STEP_FAILS = 1 << 17;
 const { steps, mayEndIn } = decodingSteps();
 
-/** A longest string is a whole header block of shortest codes. */
+/** Enough for the longest string: a whole header block of shortest codes. */
 let scratch: Buffer = Buffer.allocUnsafeSlow(16 * 1024);
 
-/** Undefined if the bytes are not what the code allows. */
+/** Undefined if the bytes are not valid. */
 export function decodeHuffman(bytes: Uint8Array, start: number, end: number): string | undefined {
   const most = Math.ceil(((end - start) * 8) / 5);
   if (scratch.length < most) scratch = Buffer.allocUnsafeSlow(most * 2);
@@ -58,7 +58,7 @@ export function decodeHuffman(bytes: Uint8Array, start: number, end: number): st
   return mayEndIn[state] === 1 ? out.toString("latin1", 0, length) : undefined;
 }
 
-/** In bytes, with the padding. */
+/** The length of the encoded text in bytes, with padding. */
 export function huffmanLength(text: string): number {
   let bits = 0;
   for (let at = 0; at < text.length; at++) bits += codeLengths[text.charCodeAt(at) & 0xff] as number;
@@ -74,7 +74,7 @@ export function encodeHuffman(text: string, out: Uint8Array, at: number): number
     const char = text.charCodeAt(i) & 0xff;
     let left = codeLengths[char] as number;
     const code = codes[char] as number;
-    // In two parts: nothing must be shifted beyond 32 bits.
+    // In two parts: bit operations have 32 bits.
     while (left > 0) {
       const take = Math.min(left, 8 - pending);
       bits = ((bits << take) | ((code >>> (left - take)) & ((1 << take) - 1))) & 0xff;
@@ -128,7 +128,7 @@ function decodingSteps(): { readonly steps: Uint32Array; readonly mayEndIn: Uint
   for (let state = 0; state < states; state++) {
     for (let nibble = 0; nibble < 16; nibble++) table[state * 16 + nibble] = stepFrom(tree, state, nibble);
   }
-  // Padding is the beginning of the end-of-string code, and shorter than a byte.
+  // Padding is a prefix of the end-of-string code, and shorter than a byte.
   const ends = new Uint8Array(states);
   for (let node = 0, depth = 0; depth < 8; depth++) {
     ends[node] = 1;

@@ -20,7 +20,7 @@ import type {
   Rule,
   WeightedBackend,
 } from "../../../../plan/rule.ts";
-import { MILLION } from "../../messages/core.ts";
+import { headerOption, MILLION } from "../../messages/core.ts";
 import { CORS_FILTER } from "../../messages/http-filters.ts";
 import { STREAM_IDLE_MS } from "../../messages/http-manager.ts";
 import {
@@ -29,14 +29,16 @@ import {
   headerMatch,
   mirrorPolicy,
   type RouteActionShape,
+  type RouteShape,
   redirect,
   route,
   routeMatch,
 } from "../../messages/route.ts";
 import type { Message } from "../../wire/protobuf.ts";
 import { routeCleaning } from "../field-cleaning.ts";
-import { CLEANING_FILTER, clusterName, listenerWord, type Variant } from "../names.ts";
+import { CLEANING_FILTER, clusterName, listenerWord, unguardedName, type Variant } from "../names.ts";
 import { corsPolicy } from "./cors.ts";
+import type { RouteGuards, ScopeGuards } from "./guards.ts";
 import { headerChanges } from "./header-edits.ts";
 import { fullPath, pathSubstitution } from "./path-edits.ts";
 import { ruleRetry } from "./retries.ts";
@@ -55,14 +57,24 @@ export interface RuleContext {
   readonly uses: (backend: ItemId, variant: Variant) => void;
   /** Told of every backend that decides what a route looks like. */
   readonly dependsOn: (backend: ItemId) => void;
+  readonly guards: ScopeGuards;
 }
 
 export function ruleRoutes(rule: Rule, context: RuleContext): readonly Message[] {
   const { action, match } = rule;
   if (!canMatch(match)) return [];
   const name = routeName(rule, context);
-  const whole = (shape: RouteActionShape, more: object = {}): Message =>
-    route({ name, match: matchOf(match), action: shape, ...more });
+  const guards = context.guards.of(rule);
+  if (guards === undefined)
+    return [
+      guarded(context.guards.none, { name: unguardedName(name), match: matchOf(match), action: BROKEN }),
+    ];
+  const whole = (shape: RouteActionShape, more: Partial<RouteShape> = {}): Message =>
+    guarded(guards, { name, match: matchOf(match), action: shape, ...more });
+  if (guards.spentSeconds !== undefined) {
+    const retry = headerOption("retry-after", String(guards.spentSeconds), "overwrite");
+    return [whole(SPENT, { responseHeaders: { options: [retry], remove: [] } })];
+  }
   switch (action.type) {
     case "respond":
       return [whole(isStatus(action.status) ? { type: "respond", status: action.status } : BROKEN)];
@@ -81,11 +93,17 @@ export function ruleRoutes(rule: Rule, context: RuleContext): readonly Message[]
       // Authorisation by another service is not served here, and what it protects must not be open.
       if (action.filters.externalAuth !== undefined) return [whole(BROKEN)];
       return shares(action).map(({ backend, upTo }) =>
-        shareRoute({ rule, action, backend, name, match: matchOf(match, upTo) }, context),
+        guarded(guards, shareRoute({ rule, action, backend, name, match: matchOf(match, upTo) }, context)),
       );
   }
 }
 
+/** A route with what its guards need; whatever it answers, they come first. */
+function guarded({ perFilter, metadata }: RouteGuards, shape: RouteShape): Message {
+  return route({ ...shape, perFilter: [...perFilter, ...(shape.perFilter ?? [])], metadata });
+}
+
+const SPENT: RouteActionShape = { type: "respond", status: 429 };
 const BROKEN: RouteActionShape = { type: "respond", status: 500 };
 
 interface Share {
@@ -114,14 +132,14 @@ interface ShareParts {
   readonly match: Message;
 }
 
-function shareRoute({ rule, action, backend, name, match }: ShareParts, context: RuleContext): Message {
+function shareRoute({ rule, action, backend, name, match }: ShareParts, context: RuleContext): RouteShape {
   const id = backend?.backend;
   if (id !== undefined) context.dependsOn(id);
   if (backend === undefined || id === undefined || context.backend(id)?.refused !== undefined) {
-    return route({ name, match, action: BROKEN });
+    return { name, match, action: BROKEN };
   }
   const broken = unservable(action.filters, backend.filters);
-  if (broken !== undefined) return route({ name, match, action: { type: "respond", status: broken } });
+  if (broken !== undefined) return { name, match, action: { type: "respond", status: broken } };
   const variant = rule.origin.kind === "GRPCRoute" ? "h2" : "plain";
   context.uses(id, variant);
   const { filters, timeouts } = action;
@@ -145,7 +163,7 @@ function shareRoute({ rule, action, backend, name, match }: ShareParts, context:
       mirrorOf(mirror, context),
     ),
   });
-  return route({
+  return {
     name,
     match,
     action: { type: "forward", message },
@@ -158,7 +176,7 @@ function shareRoute({ rule, action, backend, name, match }: ShareParts, context:
       ...perFilter({ ...filters, ...backend.filters }),
       ...(cleaning === undefined ? [] : [[CLEANING_FILTER, cleaning] as const]),
     ],
-  });
+  };
 }
 
 /**
@@ -172,7 +190,7 @@ export function idleTimeouts(timeouts: ForwardAction["timeouts"]): ForwardShape[
   return { streamMs: longest + IDLE_MARGIN_MS, flushMs: STREAM_IDLE_MS };
 }
 
-/** What is off in the route still ends when nobody is left who could end it. */
+/** A limit for routes with timeouts switched off, for streams whose client is gone. */
 const UNBOUNDED_IDLE_MS = 3_600_000;
 const IDLE_MARGIN_MS = 1_000;
 

@@ -23,6 +23,7 @@ import {
   TENANCY_FILTER,
   type Variant,
 } from "../names.ts";
+import { ScopeGuards } from "./guards.ts";
 import { defaultRetry } from "./retries.ts";
 import { ruleRoutes } from "./rule-routes.ts";
 
@@ -31,15 +32,16 @@ const REPLAY_BYTES = 64 * 1024;
 export interface Scope {
   readonly resource: Resource;
   readonly listener: ListenerItem;
-  /** Backends that it forwards to, and those that only decide what it looks like. */
+  /** Backends that it forwards to. */
   readonly clusters: ReadonlyMap<string, { readonly backend: string; readonly variant: Variant }>;
-  readonly backends: ReadonlySet<string>;
+  /** Backends and guards that decide what it looks like. */
+  readonly dependsOn: ReadonlySet<string>;
 }
 
 /** What a scope is made of, if it is not what the model says. */
 export interface ScopeContent {
   readonly name?: string;
-  readonly hosts: Iterable<Pick<HostItem, "hostname" | "rules">>;
+  readonly hosts: readonly Pick<HostItem, "hostname" | "rules">[];
 }
 
 /** The hosts whose rules a scope has, most specific first; undefined: there is no such scope. */
@@ -59,12 +61,15 @@ export function compileScope(
   const listener = model.httpOwner(port.id, pattern);
   const hosts = content?.hosts ?? hostsOfScope(model, port, pattern);
   if (listener === undefined || hosts === undefined) return undefined;
+  const rules = hosts.flatMap((host) => host.rules);
+  const guards = new ScopeGuards(rules, (id) => model.get("guard", id));
   const name = content?.name ?? scopeName(port, pattern);
   const clusters = new Map<string, { readonly backend: string; readonly variant: Variant }>();
-  const backends = new Set<string>();
-  const routes: Message[] = port.protocol === "tls" ? [misdirected(name, listener, pattern)] : [];
+  const dependsOn = new Set<string>();
+  const routes: Message[] = port.protocol === "tls" ? [misdirected(name, listener, { pattern, guards })] : [];
   for (const host of hosts) {
     for (const rule of host.rules) {
+      for (const id of rule.guards ?? []) dependsOn.add(id);
       for (const each of ruleRoutes(rule, {
         port,
         scope: pattern,
@@ -73,22 +78,20 @@ export function compileScope(
         backend: (id) => model.get("backend", id),
         uses: (backend, variant) =>
           clusters.set(clusterName(port.gateway, backend, variant), { backend, variant }),
-        dependsOn: (backend) => backends.add(backend),
+        dependsOn: (backend) => dependsOn.add(backend),
+        guards,
       }))
         routes.push(each);
     }
   }
-  routes.push(unmatched(listener, pattern));
+  routes.push(unmatched(listener, { pattern, guards }));
   const encoded = scopedRoutes({
     name,
     routes,
     retry: defaultRetry,
     replayBytes: REPLAY_BYTES,
     removeHeaders: [SCOPE_HEADER, SNI_HEADER, "x-envoy-external-address"],
-    perFilter: [
-      [NORMAL_FILTER, filterOff()],
-      [TENANCY_FILTER, filterOff()],
-    ],
+    perFilter: [[NORMAL_FILTER, filterOff()], [TENANCY_FILTER, filterOff()], ...guards.scope],
   });
   const needs = [...clusters].flatMap(([cluster, { backend }]): Reference[] =>
     // A backend that is not in the plan has no cluster to wait for, and is 503.
@@ -99,7 +102,12 @@ export function compileScope(
           { kind: "endpoints", name: endpointsName(port.gateway, backend) },
         ],
   );
-  return { resource: resource("scope", name, encoded, { needs }), listener, clusters, backends };
+  return { resource: resource("scope", name, encoded, { needs }), listener, clusters, dependsOn };
+}
+
+interface ScopeParts {
+  readonly pattern: string;
+  readonly guards: ScopeGuards;
 }
 
 /**
@@ -107,7 +115,7 @@ export function compileScope(
  * server name that equals the scope is the listener's own; whether another one is too, only a
  * listener with a wildcard leaves open, and the script finds out.
  */
-function misdirected(name: string, listener: ListenerItem, pattern: string): Message {
+function misdirected(name: string, listener: ListenerItem, { pattern, guards }: ScopeParts): Message {
   const askScript = pattern !== "" && !isWildcard(pattern) && listener.hostname !== pattern;
   return route({
     name: nameOf(listener, pattern, "misdirected"),
@@ -117,17 +125,18 @@ function misdirected(name: string, listener: ListenerItem, pattern: string): Mes
       query: [],
     }),
     action: { type: "respond", status: 421 },
-    ...(askScript ? { perFilter: [[TENANCY_FILTER, luaOn()]] } : {}),
+    perFilter: [...guards.none.perFilter, ...(askScript ? [[TENANCY_FILTER, luaOn()] as const] : [])],
   });
 }
 
 /** What Envoy would say by itself, but with a name, so that logs know whose it was. */
-function unmatched(listener: ListenerItem, pattern: string): Message {
+function unmatched(listener: ListenerItem, { pattern, guards }: ScopeParts): Message {
   const match = routeMatch({ path: { type: "any", value: "" }, headers: [], query: [] });
   return route({
     name: nameOf(listener, pattern, "unmatched"),
     match,
     action: { type: "respond", status: 404 },
+    perFilter: guards.none.perFilter,
   });
 }
 

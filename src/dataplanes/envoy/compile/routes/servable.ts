@@ -1,6 +1,7 @@
 /**
- * What Envoy would refuse in a rule, found before it is sent: a refused rule would take all others
- * of its host with it. The engine has checked most of this; here it is the second line of defence.
+ * Finds what Envoy would reject in a rule before it is sent: with one rejected rule, Envoy rejects
+ * all rules of the host. The engine has checked most of this; here it is the second line of
+ * defence.
  */
 
 import { RE2JS } from "re2js";
@@ -10,6 +11,11 @@ const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const unwritable = /[\x00-\x08\x0a-\x1f\x7f]/;
 const hostname = /^[A-Za-z0-9._-]+(?::\d{1,5})?$/;
+
+/** Whether a text can be the name of a header. */
+export function isToken(name: string): boolean {
+  return token.test(name);
+}
 
 /** Whether any request can match; a broken expression matches none. */
 export function canMatch({ path, headers, query }: RequestMatch): boolean {

@@ -1,9 +1,9 @@
 /**
- * The certificate by which this replica proves itself to pods: its own, short-lived, and renewed
- * while streams go on.
+ * The serving certificate of this replica for pods: its own, short-lived, and renewed while streams
+ * stay open.
  */
-import { issueServing, type KeyPair, needsRenewal } from "../infra/authority.ts";
-import type { KubernetesObserver } from "../kubernetes/observer.ts";
+import { issueServing, type KeyPair, needsRenewal } from "../../infra/authority.ts";
+import type { KubernetesObserver } from "../../kubernetes/observer.ts";
 
 const CHECK_MS = 24 * 60 * 60 * 1000;
 
@@ -25,12 +25,12 @@ export class ServingCertificate {
     return this.#pair;
   }
 
-  /** A new one where the old one is in the last third of its life. */
+  /** Renews the certificate in the last third of its validity. */
   async renewed(): Promise<KeyPair | undefined> {
     return this.#pair !== undefined && !needsRenewal(this.#pair, this.#now()) ? undefined : this.issue();
   }
 
-  /** Looks once a day; a month is left for whatever goes wrong. */
+  /** Checks once a day; a month is left for failures. */
   keepRenewed(use: (pair: KeyPair) => void, log: KubernetesObserver["log"]): void {
     const look = async (): Promise<void> => {
       try {

@@ -1,7 +1,7 @@
-import type { AuthorityStore, KeyPair } from "../infra/authority.ts";
-import { hasStatus } from "../kubernetes/api-error.ts";
-import { collectionPath, objectPath } from "../kubernetes/api-object.ts";
-import type { KubernetesClient } from "../kubernetes/client.ts";
+import type { AuthorityStore, KeyPair } from "../../infra/authority.ts";
+import { hasStatus } from "../../kubernetes/api-error.ts";
+import { collectionPath, objectPath } from "../../kubernetes/api-object.ts";
+import type { KubernetesClient } from "../../kubernetes/client.ts";
 
 const NAME = "mergeway-authority";
 

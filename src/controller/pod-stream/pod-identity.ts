@@ -1,15 +1,15 @@
 /**
- * Who is at the other end of a stream: a pod shows a token of its ServiceAccount for our audience,
- * the API server says whose it is, and it may have the items of the one Gateway whose
- * infrastructure that ServiceAccount belongs to. The token must be bound to the pod that the peer
- * says it is: it ends with that pod.
+ * Authenticates the peer of a plan stream. A pod sends a token of its ServiceAccount with our
+ * audience, and a TokenReview says whose it is. The pod may have the items of the one Gateway that
+ * the ServiceAccount was made for. The token must be bound to the pod that the peer claims to be,
+ * so that it ends with that pod.
  */
-import type { Gateway } from "../api/gateway.ts";
-import { keyFor } from "../api/key.ts";
-import type { Resource } from "../api/resource.ts";
-import type { PodClaim } from "../dataplanes/remote/publisher/plan-server.ts";
-import { infrastructureName } from "../infra/objects/names.ts";
-import type { KubernetesClient } from "../kubernetes/client.ts";
+import type { Gateway } from "../../api/gateway.ts";
+import { keyFor } from "../../api/key.ts";
+import type { Resource } from "../../api/resource.ts";
+import type { PodClaim } from "../../dataplanes/remote/publisher/plan-server.ts";
+import { infrastructureName } from "../../infra/objects/names.ts";
+import type { KubernetesClient } from "../../kubernetes/client.ts";
 
 interface TokenReview {
   readonly status?: {
@@ -42,7 +42,7 @@ export class PodIdentity {
     const found = this.#find(keyFor("Gateway", namespace, name)) as Gateway | undefined;
     if (found === undefined) return false;
     const account = `system:serviceaccount:${namespace}:${infrastructureName(found)}`;
-    // Whoever knocks must not be able to make the API server work for nothing.
+    // Without this check any peer could make the API server review invalid tokens.
     if (accountNamedBy(token) !== account) return false;
     const review = await this.#client.request<TokenReview>({
       method: "POST",
@@ -64,7 +64,7 @@ export class PodIdentity {
 }
 
 /**
- * What a token says of itself, which is not worth anything until the API server has confirmed it.
+ * The claims of a token, not verified: the API server must confirm them.
  */
 function accountNamedBy(token: string): unknown {
   try {

@@ -1,6 +1,4 @@
-/**
- * Those who ask: one that waits for the first right answer, and some whose connections must last.
- */
+/** Clients: one waits for the first right answer, and some keep their connections. */
 
 import { once } from "node:events";
 import { Agent, type RequestOptions, request } from "node:https";
@@ -13,12 +11,12 @@ export interface Seen {
   readonly fingerprint: string;
 }
 
-const PATIENCE_MS = 120_000;
+const TIME_LIMIT_MS = 120_000;
 const ANSWER_MS = 10_000;
 const NOTHING: Seen = { status: 0, fingerprint: "" };
 
-/** On a connection of its own, unless an agent keeps one. */
-export async function visit(port: number, host: string, path: string, agent?: Agent): Promise<Seen> {
+/** Sends one request, on a connection of its own unless an agent keeps one. */
+export async function askHost(port: number, host: string, path: string, agent?: Agent): Promise<Seen> {
   const options: RequestOptions = {
     host: "127.0.0.1",
     port,
@@ -44,8 +42,8 @@ export async function visit(port: number, host: string, path: string, agent?: Ag
 }
 
 /**
- * Asks again and again, at most every tenth of the time that has passed: so asking is no load of
- * its own.
+ * Asks until the answer is right, and waits a tenth of the time that has passed between two
+ * requests: so asking is no load of its own.
  */
 export async function firstRight(
   began: number,
@@ -56,15 +54,15 @@ export async function firstRight(
     const seen = await ask();
     const passed = performance.now() - began;
     if (isRight(seen)) return passed;
-    if (passed > PATIENCE_MS)
-      throw new Error(`no right answer in ${PATIENCE_MS} ms, the last was ${seen.status}`);
+    if (passed > TIME_LIMIT_MS)
+      throw new Error(`no right answer in ${TIME_LIMIT_MS} ms, the last was ${seen.status}`);
     await new Promise((resolve) => setTimeout(resolve, Math.min(20, passed / 10)));
   }
 }
 
-/** Kept connections to tenants that nothing happens to. */
+/** Connections to tenants that no change concerns. They must last. */
 export class Regulars {
-  readonly #visits: readonly { readonly agent: Agent; readonly host: string }[];
+  readonly #connections: readonly { readonly agent: Agent; readonly host: string }[];
   readonly #port: number;
   /** Connections that have ended. */
   lost = 0;
@@ -73,13 +71,13 @@ export class Regulars {
 
   constructor(port: number, hosts: readonly string[]) {
     this.#port = port;
-    this.#visits = hosts.map((host) => ({ host, agent: new Agent({ keepAlive: true, maxSockets: 1 }) }));
+    this.#connections = hosts.map((host) => ({ host, agent: new Agent({ keepAlive: true, maxSockets: 1 }) }));
   }
 
   async ask(): Promise<void> {
     await Promise.all(
-      this.#visits.map(async ({ agent, host }) => {
-        const { status } = await visit(this.#port, host, "/path-0", agent);
+      this.#connections.map(async ({ agent, host }) => {
+        const { status } = await askHost(this.#port, host, "/path-0", agent);
         if (status !== 200) this.failed++;
         for (const socket of Object.values(agent.freeSockets).flat()) this.#watch(socket as TLSSocket);
       }),
@@ -87,7 +85,7 @@ export class Regulars {
   }
 
   leave(): void {
-    for (const { agent } of this.#visits) {
+    for (const { agent } of this.#connections) {
       for (const socket of Object.values(agent.freeSockets).flat()) socket?.removeAllListeners("close");
       agent.destroy();
     }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { Gateway } from "../../src/api/gateway.ts";
-import { PodIdentity } from "../../src/controller/pod-identity.ts";
-import type { KubernetesClient } from "../../src/kubernetes/client.ts";
+import type { Gateway } from "../../../src/api/gateway.ts";
+import { PodIdentity } from "../../../src/controller/pod-stream/pod-identity.ts";
+import type { KubernetesClient } from "../../../src/kubernetes/client.ts";
 
 const AUDIENCE = "mergeway.dev/controller";
 const CLAIM = { gateway: "infra/shared", pod: "shared-mergeway-1" };

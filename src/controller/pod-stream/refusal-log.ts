@@ -1,8 +1,8 @@
 /**
- * Refusals for people to read: one line a minute for each peer and reason, however often it knocks.
- * The metric counts them all.
+ * A log of refused connections: one line a minute for each peer and reason, however often the peer
+ * connects. The metric counts them all.
  */
-import type { StreamRefusal } from "../dataplanes/remote/publisher/plan-server.ts";
+import type { StreamRefusal } from "../../dataplanes/remote/publisher/plan-server.ts";
 
 const REPEAT_MS = 60_000;
 const MOST_REMEMBERED = 1_000;

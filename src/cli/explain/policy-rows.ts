@@ -1,0 +1,50 @@
+/** The effective policy of a request, one row for each check and for each default that gave way. */
+import { clientAddressSource, listText, rateLimitText } from "../../matching/explain/guard-outcome.ts";
+import type { GuardCheck } from "../../plan/guard.ts";
+import type { EffectivePolicy, EffectiveValue, SettingSource } from "../../view/explain/effective-policy.ts";
+import { describe } from "../../view/merged-state.ts";
+
+export function policyRows({ settings, overridden }: EffectivePolicy): readonly (readonly string[])[] {
+  return [
+    ...settings.flatMap((setting) =>
+      valuesOf(setting).map((value) => [setting.field, placeText(setting), value]),
+    ),
+    ...overridden.map((each) => [each.field, placeText(each), `gave way to ${sourceText(each.by)}`]),
+  ];
+}
+
+function valuesOf({ clientAddress, checks = [] }: EffectiveValue): readonly string[] {
+  if (clientAddress !== undefined) return [`from ${clientAddressSource(clientAddress)}`];
+  if (checks.length === 0) return ["cannot be read: nothing passes (500)"];
+  return checks.map(({ check, result }) => `${checkText(check)}${RESULT[result]}`);
+}
+
+const RESULT = {
+  passes: ": passes",
+  refuses: ": refused (403)",
+  depends: "; name a client with --client",
+  counts: "",
+  absent: "",
+} as const;
+
+function checkText(check: GuardCheck): string {
+  if (check.type === "rateLimit") return rateLimitText(check);
+  return [
+    check.allow === undefined ? [] : `allow ${listText(check.allow)}`,
+    check.deny === undefined ? [] : `deny ${listText(check.deny)}`,
+  ]
+    .flat()
+    .join(", ");
+}
+
+/** `overrides of TrafficPolicy infra/base` */
+function sourceText({ policy, section }: SettingSource): string {
+  return `${section} of ${describe(policy)}`;
+}
+
+/** With what the policy is attached to. */
+function placeText(source: SettingSource): string {
+  const { target } = source;
+  const where = target.section === undefined ? "" : `, ${target.section}`;
+  return `${sourceText(source)} at ${describe(target)}${where}`;
+}

@@ -1,0 +1,75 @@
+import type { AddressCheck, GuardItem, RateLimitCheck, RateLimitKey } from "../../../plan/guard.ts";
+import { AddressList } from "./address-list.ts";
+import { parseAddress } from "./ip-address.ts";
+import { type Refill, refillOf } from "./rate-buckets.ts";
+
+/** A guard in the form in which it is asked. One that is `unusable` lets nothing pass. */
+export type CompiledGuard =
+  | { readonly type: "addresses"; lets(client: string): boolean }
+  | CompiledRateLimit
+  | { readonly type: "unusable" };
+
+export interface CompiledRateLimit {
+  readonly type: "rateLimit";
+  readonly refill: Refill | "never";
+  readonly periodMs: number;
+  readonly key: RateLimitKey;
+  /**
+   * The part of a bucket's name that is the guard's. With the limit in it, a changed limit has
+   * buckets of its own.
+   */
+  readonly name: string;
+}
+
+/** Items are immutable. */
+const compiled: WeakMap<GuardItem, CompiledGuard> = new WeakMap();
+
+/** Made when the first request meets it: many guards of a plan are never asked by a thread. */
+export function compiledGuard(item: GuardItem): CompiledGuard {
+  let guard = compiled.get(item);
+  if (guard === undefined) {
+    guard = compile(item);
+    compiled.set(item, guard);
+  }
+  return guard;
+}
+
+function compile({ id, check }: GuardItem): CompiledGuard {
+  const guard =
+    check.type === "addresses"
+      ? compileAddresses(check)
+      : check.type === "rateLimit"
+        ? compileRateLimit(id, check)
+        : undefined;
+  return guard ?? { type: "unusable" };
+}
+
+function compileAddresses({ allow, deny = [] }: AddressCheck): CompiledGuard | undefined {
+  const denied = AddressList.of(deny);
+  const allowed = AddressList.of(allow ?? []);
+  if (denied === undefined || allowed === undefined) return undefined;
+  return {
+    type: "addresses",
+    lets: (client) => {
+      const address = parseAddress(client);
+      if (address === undefined || denied.includes(address)) return false;
+      return allow === undefined || allowed.includes(address);
+    },
+  };
+}
+
+function compileRateLimit(id: string, check: RateLimitCheck): CompiledGuard | undefined {
+  const { requests, periodMs, burst } = check;
+  const refill = refillOf(check);
+  if (refill === undefined) return undefined;
+  const key: RateLimitKey =
+    check.key.type === "header" ? { type: "header", name: check.key.name.toLowerCase() } : check.key;
+  const keyName = key.type === "header" ? `header ${key.name}` : key.type;
+  return {
+    type: "rateLimit",
+    refill,
+    periodMs,
+    key,
+    name: [id, requests, periodMs, burst, keyName].join("\0"),
+  };
+}

@@ -1,0 +1,193 @@
+/**
+ * The guards of one scope's rules.
+ *
+ * - Addresses are configuration of routes. The lists that most routes have stand once, in the
+ *   scope, and the other routes turn them off: a thousand ranges take Envoy 200 KB each time.
+ * - Limits are the scope's, so that all of its routes draw from the same buckets. A route says in
+ *   its metadata which of them it has.
+ *
+ * Addresses are looked at first, whatever the order of a rule's guards: a request of which both a
+ * list and a limit would not let pass is 403, and takes no token.
+ */
+
+import type { GuardItem, RateLimitCheck } from "../../../../plan/guard.ts";
+import type { ItemId } from "../../../../plan/plan.ts";
+import type { Rule } from "../../../../plan/rule.ts";
+import {
+  admissionOff,
+  type LimitShape,
+  limitsMetadata,
+  MOST_TOKENS,
+  routeAdmission,
+  scopeLimits,
+  type TokenBucket,
+} from "../../messages/guards.ts";
+import { headerMatch } from "../../messages/route.ts";
+import type { Message } from "../../wire/protobuf.ts";
+import type { Admission } from "../address-ranges.ts";
+import { admissionOfChecks, guardsOf, shapeOf } from "../guard-addresses.ts";
+import { ADDRESS_FILTER, LIMIT_FILTER } from "../names.ts";
+import { isToken } from "./servable.ts";
+
+/**
+ * Buckets for one limit, at most; the least recently used one goes first. About 500 bytes each, and
+ * more with long values.
+ */
+const KEYS = 16_384;
+/**
+ * A value that has a bucket of its own. Two fields are one list to Envoy, so a list is no value;
+ * and what is longer would be memory at a client's will.
+ */
+const OWN_VALUE = "[^,]{1,256}";
+/** Envoy fills buckets no oftener. */
+const LEAST_FILL_MS = 50;
+/** A hundred years. */
+const LONGEST_FILL_MS = 3_155_760_000_000;
+
+type PerFilter = readonly (readonly [filter: string, config: Message])[];
+
+/** What a route needs for its guards. */
+export interface RouteGuards {
+  readonly perFilter: PerFilter;
+  readonly metadata?: Message;
+  /** A limit lets nothing pass, whoever asks; so many seconds are a period of it. */
+  readonly spentSeconds?: number;
+}
+
+/** What a rule's guards come to. */
+interface Checked {
+  /** Of its lists of addresses; empty: it has none. */
+  readonly addresses: string;
+  readonly limits: readonly string[];
+  readonly spentSeconds?: number;
+}
+
+export class ScopeGuards {
+  readonly #guard: (id: ItemId) => GuardItem | undefined;
+  readonly #limits: Map<ItemId, LimitShape> = new Map();
+  readonly #admissions: Map<string, Message> = new Map();
+  /** Rules with the same guards share them; undefined: one is missing or cannot be applied. */
+  readonly #known: Map<string, Checked | undefined> = new Map();
+  /** The lists of addresses that the scope has for all routes that do not say otherwise. */
+  readonly #shared: string;
+
+  constructor(rules: Iterable<Rule>, guard: (id: ItemId) => GuardItem | undefined) {
+    this.#guard = guard;
+    const bytes = new Map<string, number>();
+    for (const rule of rules) {
+      const addresses = this.#check(rule)?.addresses ?? "";
+      const size = routesOf(rule) * (this.#admissions.get(addresses)?.length ?? 0);
+      if (size > 0) bytes.set(addresses, (bytes.get(addresses) ?? 0) + size);
+    }
+    const most = Math.max(...bytes.values());
+    const [shared = ""] = [...bytes].find(([, size]) => size === most) ?? [];
+    this.#shared = most > (this.#admissions.get(shared)?.length ?? 0) ? shared : "";
+  }
+
+  /** For a route of the rule; undefined: a guard is missing or cannot be applied. */
+  of(rule: Rule): RouteGuards | undefined {
+    const checked = this.#check(rule);
+    if (checked === undefined) return undefined;
+    const { addresses, limits, spentSeconds } = checked;
+    return {
+      perFilter: this.#perFilter(addresses),
+      ...(limits.length === 0 ? {} : { metadata: limitsMetadata(limits) }),
+      ...(spentSeconds === undefined ? {} : { spentSeconds }),
+    };
+  }
+
+  /** For a route without guards. */
+  get none(): RouteGuards {
+    return { perFilter: this.#perFilter("") };
+  }
+
+  /** For the whole scope. */
+  get scope(): PerFilter {
+    const shared = this.#admissions.get(this.#shared);
+    return [
+      ...(shared === undefined ? [] : [[ADDRESS_FILTER, shared] as const]),
+      ...(this.#limits.size === 0
+        ? []
+        : [[LIMIT_FILTER, scopeLimits([...this.#limits.values()], KEYS)] as const]),
+    ];
+  }
+
+  #perFilter(addresses: string): PerFilter {
+    if (addresses === this.#shared) return [];
+    return [[ADDRESS_FILTER, this.#admissions.get(addresses) ?? admissionOff()]];
+  }
+
+  #check({ guards = [] }: Rule): Checked | undefined {
+    const key = guards.join("\n");
+    if (!this.#known.has(key)) this.#known.set(key, this.#compile(guards));
+    return this.#known.get(key);
+  }
+
+  #compile(ids: readonly ItemId[]): Checked | undefined {
+    const guards = guardsOf(ids, this.#guard);
+    const admission = guards && admissionOfChecks(guards);
+    if (admission === undefined || guards === undefined) return undefined;
+    const limits: { readonly id: ItemId; readonly check: RateLimitCheck }[] = [];
+    for (const { id, check } of guards) {
+      if (check.type !== "rateLimit") continue;
+      if (!isApplicable(check)) return undefined;
+      limits.push({ id, check });
+    }
+    const spent = limits.find(({ check }) => check.requests < 1 || check.burst < 1);
+    return {
+      addresses: admission === "everybody" ? "" : this.#admission(guards, admission),
+      limits: spent === undefined ? limits.map(({ id, check }) => this.#limit(id, check)) : [],
+      ...(spent === undefined ? {} : { spentSeconds: secondsOf(spent.check) }),
+    };
+  }
+
+  #admission(guards: readonly GuardItem[], admission: Admission): string {
+    const lists = guards.filter(({ check }) => check.type === "addresses").map(({ id }) => id);
+    const key = lists.join("\n");
+    if (!this.#admissions.has(key)) this.#admissions.set(key, routeAdmission(shapeOf(admission)));
+    return key;
+  }
+
+  #limit(id: ItemId, check: RateLimitCheck): string {
+    const known = this.#limits.get(id);
+    if (known !== undefined) return known.word;
+    const word = String(this.#limits.size);
+    this.#limits.set(id, { word, bucket: bucketOf(check), key: keyOf(check) });
+    return word;
+  }
+}
+
+/** About as many as Envoy has for a rule. */
+function routesOf({ action }: Rule): number {
+  return action.type === "forward" ? Math.max(1, action.backends.length) : 1;
+}
+
+function secondsOf({ periodMs }: RateLimitCheck): number {
+  return Math.min(Math.max(1, Math.ceil(periodMs / 1_000)), LONGEST_FILL_MS / 1_000);
+}
+
+function isApplicable({ requests, periodMs, burst, key }: RateLimitCheck): boolean {
+  if (![requests, periodMs, burst].every((value) => value >= 0) || periodMs === 0) return false;
+  return key.type !== "header" || isToken(key.name);
+}
+
+function keyOf({ key }: RateLimitCheck): LimitShape["key"] {
+  if (key.type !== "header") return key;
+  // The host is no header to Envoy.
+  const name = key.name.toLowerCase() === "host" ? ":authority" : key.name;
+  return { type: "header", name, match: headerMatch({ name, type: "regex", value: OWN_VALUE }) };
+}
+
+/** The same rate, in numbers that Envoy takes. */
+export function bucketOf({ requests, periodMs, burst }: RateLimitCheck): TokenBucket {
+  const times = Math.max(1, Math.ceil(LEAST_FILL_MS / periodMs));
+  return {
+    most: tokens(burst),
+    perFill: tokens(Math.floor(requests) * times),
+    fillMs: Math.min(periodMs * times, LONGEST_FILL_MS),
+  };
+}
+
+function tokens(count: number): number {
+  return Math.min(Math.max(1, Math.floor(count)), MOST_TOKENS);
+}

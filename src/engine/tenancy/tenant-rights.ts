@@ -1,0 +1,129 @@
+/**
+ * What a namespace may have at a Gateway (TenantPolicy).
+ *
+ * - The first rule whose selector matches the namespace decides; without one,
+ *   `unmatchedNamespaces`.
+ * - A hostname must be covered by a pattern of `allow`. It must not overlap one of `deny` or of the
+ *   reserved names: a wildcard that would take a reserved name along is refused as well.
+ * - A listener without a hostname asks for all names, which only the pattern `*` allows. TCP and
+ *   UDP have no hostnames.
+ * - A placeholder that has no value, or whose value makes no hostname, allows nothing.
+ */
+import type { TenantPolicy, TenantRule } from "../../api/tenant-policy.ts";
+import { coversPattern, isPattern, patternsOverlap } from "../../plan/hostname.ts";
+import type { ListenerProtocol } from "../../plan/plan.ts";
+import { selects } from "../foundation/selectors.ts";
+import type { Failure } from "../foundation/verdict.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+/** Hostnames are in the plan's form: `*` is the empty pattern. */
+export interface TenantRights {
+  readonly namespace: string;
+  /** Absent: no rule selects the namespace, and it is denied or, without restrictions, allowed. */
+  readonly rule?: TenantRule;
+  readonly allow: readonly string[];
+  readonly deny: readonly string[];
+  readonly reserved: readonly string[];
+}
+
+const memory = new WeakMap<TenantPolicy["spec"], Map<string, TenantRights>>();
+
+/** Remembered: a policy may have thousands of rules, and a namespace many listeners and routes. */
+export function rightsOf(spec: TenantPolicy["spec"], namespace: string, labels: Labels): TenantRights {
+  let known = memory.get(spec);
+  if (known === undefined) {
+    known = new Map();
+    memory.set(spec, known);
+  }
+  const key = `${namespace} ${JSON.stringify(labels)}`;
+  let rights = known.get(key);
+  if (rights === undefined) {
+    rights = findRights(spec, namespace, labels);
+    known.set(key, rights);
+  }
+  return rights;
+}
+
+function findRights(spec: TenantPolicy["spec"], namespace: string, labels: Labels): TenantRights {
+  const reserved = spec.reservedHostnames ?? [];
+  const rule = spec.rules?.find(({ namespaceSelector }) => selects(namespaceSelector, labels));
+  if (rule === undefined) {
+    return { namespace, allow: spec.unmatchedNamespaces === "Allow" ? [""] : [], deny: [], reserved };
+  }
+  const patterns = (texts: readonly string[] = []): readonly string[] =>
+    texts.flatMap((text) => resolvePattern(text, namespace, labels) ?? []);
+  return {
+    namespace,
+    rule,
+    allow: patterns(rule.hostnames.allow),
+    deny: patterns(rule.hostnames.deny),
+    reserved,
+  };
+}
+
+function resolvePattern(text: string, namespace: string, labels: Labels): string | undefined {
+  if (text === "*") return "";
+  let isKnown = true;
+  const resolved = text.replace(/\{(namespace|label:([^}]*))\}/g, (_all, what: string, label: string) => {
+    const value = what === "namespace" ? namespace : Object.hasOwn(labels, label) ? labels[label] : "";
+    if (!value) isKnown = false;
+    return (value ?? "").toLowerCase();
+  });
+  return isKnown && isPattern(resolved) ? resolved : undefined;
+}
+
+/**
+ * Why the namespace may not have the hostname; the empty pattern is all names. `shown` is what its
+ * author has written of it.
+ */
+export function hostnameProblem(
+  hostname: string,
+  rights: TenantRights,
+  shown: string = hostname === "" ? "a listener without a hostname" : `hostname ${hostname}`,
+): Failure | undefined {
+  const reserved = rights.reserved.some((pattern) => patternsOverlap(pattern, hostname));
+  if (reserved) return notAllowed("HostnameNotAllowed", `${shown} is, or covers, a name that is reserved`);
+  const isAllowed = rights.allow.some((pattern) => coversPattern(pattern, hostname));
+  const isDenied = rights.deny.some((pattern) => patternsOverlap(pattern, hostname));
+  if (isAllowed && !isDenied) return undefined;
+  return notAllowed("HostnameNotAllowed", `${shown} is not allowed to namespace ${rights.namespace}`, rights);
+}
+
+interface AskedListener {
+  readonly hostname: string;
+  readonly port: number;
+  readonly protocol: ListenerProtocol;
+}
+
+export function listenerProblem(
+  { hostname, port, protocol }: AskedListener,
+  rights: TenantRights,
+): Failure | undefined {
+  const { namespace, rule, allow } = rights;
+  if (rule === undefined && allow.length === 0)
+    return notAllowed("NamespaceNotAllowed", `namespace ${namespace} may have no listeners`);
+  if (rule?.protocols !== undefined && !rule.protocols.includes(protocol))
+    return notAllowed(
+      "ProtocolNotAllowed",
+      `protocol ${protocol} is not allowed to namespace ${namespace}; allowed: ${rule.protocols.join(", ")}`,
+    );
+  if (rule?.ports !== undefined && !rule.ports.some((range) => isIn(port, range)))
+    return notAllowed("PortNotAllowed", `port ${port} is not allowed to namespace ${namespace}`);
+  return protocol === "TCP" || protocol === "UDP" ? undefined : hostnameProblem(hostname, rights);
+}
+
+function isIn(port: number, range: { readonly port: number; readonly endPort?: number }): boolean {
+  return port >= range.port && port <= (range.endPort ?? range.port);
+}
+
+/** So many patterns help; more would hide the rest of the message. */
+const SHOWN_PATTERNS = 5;
+
+function notAllowed(reason: string, message: string, rights?: TenantRights): Failure {
+  const patterns = rights?.allow.map((pattern) => pattern || "*") ?? [];
+  const more = patterns.length > SHOWN_PATTERNS ? `, and ${patterns.length - SHOWN_PATTERNS} more` : "";
+  const allowed =
+    patterns.length === 0 ? "" : `; allowed: ${patterns.slice(0, SHOWN_PATTERNS).join(", ")}${more}`;
+  return { reason, message: `${message} by the Gateway's TenantPolicy${allowed}` };
+}
