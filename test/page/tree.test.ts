@@ -4,8 +4,8 @@ import { rowText } from "../../src/page/model/row-text.ts";
 import { summaryOf } from "../../src/page/model/summary.ts";
 import { pathTo, treeRows } from "../../src/page/model/tree-rows.ts";
 import { moveInTree } from "../../src/page/views/tree-keys.ts";
-import type { Outline } from "../../src/view/outline.ts";
-import { twoTeams } from "./worlds.ts";
+import { type Outline, outlineOf } from "../../src/view/outline.ts";
+import { setsManifest, stateOfFiles, twoTeams } from "./worlds.ts";
 
 const outline = await twoTeams();
 const CLOSED = new Map<string, boolean>();
@@ -115,6 +115,27 @@ test("the path to a node is found from its id alone", () => {
     id,
   ]);
   expect(pathTo(outline, "owner:ListenerSet/team-zest/gone")).toBeUndefined();
+});
+
+test("a policy whose target is not there is shown with its reason, and found", async () => {
+  const policy = {
+    apiVersion: "mergeway.dev/v1alpha1",
+    kind: "TrafficPolicy",
+    metadata: { name: "lost", namespace: "infra" },
+    spec: {
+      targetRefs: [{ kind: "ListenerSet", name: "nothing" }],
+      defaults: { rateLimits: [{ requests: 1 }] },
+    },
+  };
+  const files = { "all.yaml": setsManifest([]), "policy.yaml": JSON.stringify(policy) };
+  const world = outlineOf(await stateOfFiles(files));
+  const row = treeRows(world, CLOSED).find(({ node }) => node.type === "stray-policy");
+  if (row === undefined) throw new Error("the policy is hidden");
+  expect(rowText(row, world, new Map())).toMatchObject({
+    title: "infra/lost",
+    note: { text: expect.stringMatching(/^TargetNotFound: /) },
+  });
+  expect(titles(world, "lost").map((title) => title.slice(0, 8))).toEqual(["1 group:", "2 policy"]);
 });
 
 test("the summary counts every state", () => {
