@@ -1,6 +1,6 @@
 import type { RoutingTable } from "../matching/routing-table.ts";
+import type { StateChange } from "../view/change.ts";
 import type { MergedState } from "../view/merged-state.ts";
-import type { StateChange } from "../view/state-changes.ts";
 
 /** What the admin server shows. */
 export interface AdminState {

@@ -1,6 +1,7 @@
 import type { Listener } from "../api/gateway.ts";
 import { type Key, keyFor } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
+import { decidingRule, type PrecedenceRule, type Rank } from "../engine/foundation/precedence.ts";
 import type { Verdict } from "../engine/foundation/verdict.ts";
 import { listenerKey } from "../engine/listeners/listeners.ts";
 import type { MergedListener } from "../engine/listeners/merge.ts";
@@ -19,6 +20,8 @@ import {
 export interface ListenerSources {
   readonly resources: ReadonlyMap<Key, Resource>;
   readonly merged: ReadonlyMap<string, MergedListener>;
+  /** Ranks of owners. */
+  readonly ranks: ReadonlyMap<Key, Rank>;
   /** Routes by the key of the listener that they are attached to. */
   readonly routes: ReadonlyMap<string, readonly RouteView[]>;
 }
@@ -35,12 +38,13 @@ export function buildListener(
     readonly verdict: ListenerVerdict;
     readonly policies: readonly PolicyView[];
   },
-  { resources, merged, routes }: ListenerSources,
+  { resources, merged, ranks, routes }: ListenerSources,
 ): ListenerView {
   const key = listenerKey(owner.key, verdict.name);
   const spec = owner.listeners[place];
   const { state, reason, message } = stateOf(verdict.conditions);
   const resolved = verdict.conditions.find(({ type }) => type === "ResolvedRefs");
+  const decidedBy = verdict.heldBy === undefined ? undefined : ruleAgainst(owner, verdict.heldBy, ranks);
   const accepted = state !== "refused" && state !== "conflicted";
   return {
     key,
@@ -55,6 +59,7 @@ export function buildListener(
       ? { unresolved: { reason: resolved.reason, message: resolved.message } }
       : {}),
     ...(verdict.heldBy === undefined ? {} : { heldBy: listenerRefOf(verdict.heldBy) }),
+    ...(decidedBy === undefined ? {} : { decidedBy }),
     certificates: certificatesOf(spec, owner.namespace, resources),
     policies,
     attachedRoutes: verdict.attachedRoutes,
@@ -79,6 +84,15 @@ export function stateOf(conditions: readonly Verdict[]): {
   const programmed = of("Programmed");
   if (programmed === undefined || programmed.status === "True") return { state: "serving" };
   return { state: programmed.reason === "Pending" ? "waiting" : "failed", ...why(programmed) };
+}
+
+function ruleAgainst(
+  { rank }: Owner,
+  holder: string,
+  ranks: ReadonlyMap<Key, Rank>,
+): PrecedenceRule | undefined {
+  const other = ranks.get(holder.slice(0, holder.lastIndexOf("#")));
+  return other === undefined ? undefined : decidingRule(other, rank);
 }
 
 function why({ reason, message }: Verdict): { readonly reason: string; readonly message: string } {

@@ -30,6 +30,7 @@ export function buildState(sources: StateSources): MergedState {
   const at: ListenerSources = {
     resources,
     merged: new Map(Array.from(engine.listeners(), (listener) => [listener.key, listener])),
+    ranks: new Map(attachments.map(({ owner }) => [owner.key, owner.rank])),
     routes: indexRoutes(sources),
   };
   const roots = attachments.filter(({ owner }) => owner.role === "root");

@@ -5,6 +5,7 @@
  */
 import type { GatewayStatusAddress } from "../api/gateway.ts";
 import type { Key } from "../api/key.ts";
+import type { PrecedenceRule } from "../engine/foundation/precedence.ts";
 import type { Verdict } from "../engine/foundation/verdict.ts";
 
 export interface MergedState {
@@ -91,6 +92,8 @@ export interface ListenerView {
   /** A reference that does not resolve, though the listener is accepted. */
   readonly unresolved?: { readonly reason: string; readonly message: string };
   readonly heldBy?: ListenerRef;
+  /** Why the holder comes first. */
+  readonly decidedBy?: PrecedenceRule;
   readonly certificates: readonly CertificateView[];
   readonly policies: readonly PolicyView[];
   readonly attachedRoutes: number;

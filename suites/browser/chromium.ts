@@ -19,6 +19,8 @@ export interface Page {
   evaluate(expression: string): Promise<unknown>;
   /** Waits until an expression is true, and says what the page had to say where it never is. */
   waitFor(expression: string, seconds: number): Promise<void>;
+  /** A command of the DevTools protocol, such as a key press or a screenshot. */
+  command(method: string, parameters: object): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -93,6 +95,7 @@ async function openPage(connection: Connection, url: string): Promise<Page> {
   return {
     evaluate,
     waitFor: (expression, seconds) => waitFor(evaluate, expression, seconds),
+    command: call,
     close: async () => void (await connection.call("Target.disposeBrowserContext", { browserContextId })),
   };
 }

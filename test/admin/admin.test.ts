@@ -176,6 +176,8 @@ describe("the admin server", () => {
       "/api/v1/listeners",
       "/api/v1/routes",
       "/api/v1/hostnames",
+      "/api/v1/outline",
+      "/api/v1/traffic",
     ]) {
       const text = await (await fetch(`${base}${at}`)).text();
       expect(text).not.toContain(key);

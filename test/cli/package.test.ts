@@ -64,7 +64,15 @@ async function install(tarball: string): Promise<string> {
 test("the packed package runs with npx and only its production dependencies", async () => {
   const { tarball, files } = await pack();
   expect(files).toEqual(
-    expect.arrayContaining(["dist/main.js", "examples/two-teams/demo-ca.crt", "LICENSE", "README.md"]),
+    expect.arrayContaining([
+      "dist/main.js",
+      "dist/page/index.html",
+      "dist/page/main.js",
+      "dist/page/page.css",
+      "examples/two-teams/demo-ca.crt",
+      "LICENSE",
+      "README.md",
+    ]),
   );
   expect(files.filter((file) => /\.ts$|^(src|test)\//.test(file))).toEqual([]);
   const cwd = await install(tarball);

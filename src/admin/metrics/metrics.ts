@@ -1,8 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { RoutingTable } from "../../matching/routing-table.ts";
+import type { StateChange } from "../../view/change.ts";
 import type { MergedState } from "../../view/merged-state.ts";
-import type { StateChange } from "../../view/state-changes.ts";
 import type { AdminState } from "../admin-state.ts";
+import { type ListenerTraffic, TrafficTallies } from "./listener-traffic.ts";
 import { METRICS } from "./metric-table.ts";
 import { type CountedRequest, RequestTallies } from "./request-tallies.ts";
 import { limitOfReason, TenantRefusals } from "./tenant-refusals.ts";
@@ -14,6 +15,7 @@ export class Metrics {
   readonly #gauges: Map<string, Gauge> = new Map();
   readonly #counters: Map<string, Counter> = new Map();
   readonly #requests: RequestTallies = new RequestTallies();
+  readonly #traffic: TrafficTallies = new TrafficTallies();
   readonly #refusals: TenantRefusals = new TenantRefusals();
 
   constructor(version: string) {
@@ -32,8 +34,10 @@ export class Metrics {
 
   countRequest(request: CountedRequest): void {
     this.#requests.count(request);
-    const { listener, reason } = request;
-    if (reason === undefined || listener === undefined) return;
+    const { listener, reason, status } = request;
+    if (listener === undefined) return;
+    this.#traffic.count(listener, status);
+    if (reason === undefined) return;
     const limit = limitOfReason.get(reason);
     if (limit !== undefined) this.#refusals.count(listener, limit);
   }
@@ -48,6 +52,11 @@ export class Metrics {
 
   setSourceErrors(count: number): void {
     this.#set("mergeway_source_errors", {}, count);
+  }
+
+  /** Requests by listener since the start. */
+  traffic(table: RoutingTable): readonly ListenerTraffic[] {
+    return this.#traffic.current(table);
   }
 
   get contentType(): string {

@@ -1,14 +1,16 @@
 /**
- * The admin server: health, metrics, the merged state. It is read-only, shows no secrets, and is
- * meant for loopback. Against DNS rebinding, the Host must be an address or localhost.
+ * The admin server: health, metrics, the merged state as JSON and as a page. It is read-only, shows
+ * no secrets, and is meant for loopback.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { type AddressInfo, isIP } from "node:net";
+import type { AddressInfo } from "node:net";
 import type { AdminState } from "../admin-state.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import { type AdminAnswer, type AdminEndpoint, json, problem } from "./endpoint.ts";
+import { BROWSER_HEADERS, refusal } from "./browser-rules.ts";
+import { type AdminAnswer, type AdminEndpoint, type FileBody, file, json, problem } from "./endpoint.ts";
 import { EventStream } from "./events.ts";
+import { PageFiles } from "./page-files.ts";
 import { stateEndpoints } from "./state-endpoints.ts";
 
 export interface AdminOptions {
@@ -27,8 +29,9 @@ export interface AdminServer {
 export async function startAdmin(admin: AdminState, options: AdminOptions): Promise<AdminServer> {
   const events = new EventStream(admin);
   const routes = new Map(adminEndpoints(admin, options.metrics, events).map((each) => [each.path, each]));
+  const shown = { admin, metrics: options.metrics, routes, files: new PageFiles() };
   const server = createServer({ requestTimeout: 10_000, maxHeaderSize: 8_192 }, (request, response) => {
-    void serve({ request, response }, routes, { admin, metrics: options.metrics });
+    void serve({ request, response }, shown);
   });
   server.maxConnections = 256;
   server.listen(options.port, options.address);
@@ -79,32 +82,38 @@ export function adminEndpoints(
       handle: () => ({ status: 200, type: "metrics", body: metrics }),
     },
     ...stateEndpoints(admin),
+    {
+      path: "/api/v1/traffic",
+      summary: "Requests by listener since the start; listeners without any are left out.",
+      answer: "`{items: [{listener, requests, errors}]}`; `errors` are answers with 5xx",
+      handle: () => json({ items: metrics.traffic(admin.table) }),
+    },
     events.endpoint,
   ];
 }
 
+interface Shown {
+  readonly admin: AdminState;
+  readonly metrics: Metrics;
+  readonly routes: ReadonlyMap<string, AdminEndpoint>;
+  readonly files: PageFiles;
+}
+
 async function serve(
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
-  routes: ReadonlyMap<string, AdminEndpoint>,
-  { admin, metrics }: { readonly admin: AdminState; readonly metrics: Metrics },
+  shown: Shown,
 ): Promise<void> {
   try {
-    response.setHeader("x-content-type-options", "nosniff");
-    response.setHeader("cross-origin-resource-policy", "same-origin");
-    const answer = refusal(request) ?? route(request, response, routes);
+    for (const [name, value] of Object.entries(BROWSER_HEADERS)) response.setHeader(name, value);
+    const answer = refusal(request) ?? route(request, response, shown);
     if (answer === undefined) return;
-    const body =
-      answer.type === "metrics"
-        ? await metrics.text(admin)
-        : answer.type === "text/plain"
-          ? String(answer.body)
-          : `${JSON.stringify(answer.body, null, 2)}\n`;
+    const { contentType, text } = await contentOf(answer, shown);
     response.writeHead(answer.status, {
-      "content-type": answer.type === "metrics" ? metrics.contentType : `${answer.type}; charset=utf-8`,
+      "content-type": contentType,
       "cache-control": "no-store",
       ...(answer.status === 405 ? { allow: "GET, HEAD" } : {}),
     });
-    response.end(request.method === "HEAD" ? undefined : body);
+    response.end(request.method === "HEAD" ? undefined : text);
   } catch {
     // A bug in the admin server must not end the process: it serves traffic.
     if (!response.headersSent) response.writeHead(500);
@@ -112,31 +121,42 @@ async function serve(
   }
 }
 
-function refusal({ method, headers }: IncomingMessage): AdminAnswer | undefined {
-  if (!isLocalName(headers.host ?? "")) {
-    return problem(403, "the Host must be an IP address or localhost");
+async function contentOf({ type, body }: AdminAnswer, { admin, metrics }: Shown): Promise<FileBody> {
+  switch (type) {
+    case "metrics":
+      return { contentType: metrics.contentType, text: await metrics.text(admin) };
+    case "file": {
+      const { contentType, text } = body as FileBody;
+      return { contentType: `${contentType}; charset=utf-8`, text };
+    }
+    case "text/plain":
+      return { contentType: "text/plain; charset=utf-8", text: String(body) };
+    case "application/json":
+      return {
+        contentType: "application/json; charset=utf-8",
+        text: `${JSON.stringify(body, null, 2)}\n`,
+      };
   }
-  return method === "GET" || method === "HEAD"
-    ? undefined
-    : problem(405, "the admin server only reads: use GET");
-}
-
-/** DNS rebinding needs a name that the attacker controls; addresses and localhost are none. */
-function isLocalName(host: string): boolean {
-  const name = host.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1");
-  return name === "localhost" || isIP(name) !== 0;
 }
 
 function route(
   request: IncomingMessage,
   response: ServerResponse,
-  routes: ReadonlyMap<string, AdminEndpoint>,
+  { routes, files }: Shown,
 ): AdminAnswer | undefined {
   const [path = "/", query = ""] = (request.url ?? "/").split("?", 2);
   const endpoint = routes.get(path);
   if (endpoint !== undefined) return endpoint.handle(new URLSearchParams(query), { request, response });
+  if (path === "/") response.setHeader("vary", "accept");
+  const found = path !== "/" || wantsHtml(request) ? files.get(path) : undefined;
+  if (found !== undefined) return file(found);
   const list = [...routes.values()].map(({ path: at, summary }) => ({ path: at, summary }));
   return path === "/"
     ? json({ endpoints: list })
     : problem(404, `there is nothing at ${path}; / lists what there is`);
+}
+
+/** Browsers ask so when a person opens an address; curl and programs do not. */
+function wantsHtml({ headers }: IncomingMessage): boolean {
+  return headers.accept?.includes("text/html") === true;
 }

@@ -18,8 +18,18 @@ export interface AdminExchange {
 
 export interface AdminAnswer {
   readonly status: number;
-  readonly type: "application/json" | "text/plain" | "metrics";
+  readonly type: "application/json" | "text/plain" | "metrics" | "file";
   readonly body: unknown;
+}
+
+/** Text that is sent as it is. */
+export interface FileBody {
+  readonly contentType: string;
+  readonly text: string;
+}
+
+export function file(body: FileBody): AdminAnswer {
+  return { status: 200, type: "file", body };
 }
 
 export function json(body: unknown, status = 200): AdminAnswer {

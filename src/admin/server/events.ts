@@ -3,7 +3,7 @@
  * it missed, up to the number kept here.
  */
 import type { ServerResponse } from "node:http";
-import type { StateChange } from "../../view/state-changes.ts";
+import type { StateChange } from "../../view/change.ts";
 import type { AdminState } from "../admin-state.ts";
 import { type AdminEndpoint, problem } from "./endpoint.ts";
 
@@ -33,9 +33,12 @@ export class EventStream {
       path: "/api/v1/events",
       summary:
         "Changes of the merged state as server-sent events, one `change` each; `Last-Event-ID` resumes.",
+      parameters: {
+        after: `also the kept events after this id, of the last ${KEPT_EVENTS}; 0 for all of them`,
+      },
       answer:
-        "`{type: listener|route|host|certificate|backend, …}`: what it is now, and for listeners what it was before",
-      handle: (_query, { request, response }) => {
+        "`{type: listener|route|host|certificate|backend, at, …}`: what it is now and since when, and for listeners what it was before",
+      handle: (query, { request, response }) => {
         if (this.#clients.size >= MAX_CLIENTS)
           return problem(503, `at most ${MAX_CLIENTS} clients may follow the events`);
         response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
@@ -44,8 +47,10 @@ export class EventStream {
           return undefined;
         }
         response.write(": changes follow\n\n");
-        const seen = Number(request.headers["last-event-id"] ?? this.#lastId);
-        for (const { id, text } of this.#kept) if (id > seen) response.write(text);
+        const seen = Number(request.headers["last-event-id"] ?? query.get("after") ?? this.#lastId);
+        // An id that is still to come is of a process before this one: everything was missed.
+        const from = seen > this.#lastId ? 0 : seen;
+        for (const { id, text } of this.#kept) if (id > from) response.write(text);
         this.#clients.add(response);
         response.on("close", () => this.#clients.delete(response));
         return undefined;
@@ -61,7 +66,8 @@ export class EventStream {
 
   #publish(change: StateChange): void {
     const id = ++this.#lastId;
-    const text = `id: ${id}\nevent: change\ndata: ${JSON.stringify(change)}\n\n`;
+    const at = new Date().toISOString();
+    const text = `id: ${id}\nevent: change\ndata: ${JSON.stringify({ ...change, at })}\n\n`;
     this.#kept.push({ id, text });
     if (this.#kept.length > KEPT_EVENTS) this.#kept.shift();
     this.#send(text);

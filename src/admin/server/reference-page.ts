@@ -11,9 +11,10 @@ export function adminApiPage(endpoints: readonly AdminEndpoint[]): string {
     "",
     ...wrapProse(`\`mergeway run\` opens it on 127.0.0.1:9909 (\`--admin-address\`). It only reads
       (GET, HEAD) and shows no secrets. It answers only when the \`Host\` is an IP address or
-      \`localhost\`: a web page cannot reach it by DNS rebinding. It names every tenant and both
-      sides of every conflict, so keep it to the Gateway's owner. \`/\` lists the endpoints; errors
-      are \`{error}\`.`),
+      \`localhost\`: a web page cannot reach it by DNS rebinding. Web pages of other origins are
+      refused. It names every tenant and both sides of every conflict, so keep it to the Gateway's
+      owner. In a browser, \`/\` is [a page](page.md) that shows all of this; for programs it lists
+      the endpoints. Errors are \`{error}\`.`),
     ...endpoints.flatMap(({ path, summary, parameters, answer }) => [
       "",
       `## GET ${path}`,

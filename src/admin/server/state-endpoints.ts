@@ -9,8 +9,9 @@ import type {
   OwnerView,
   RouteView,
 } from "../../view/merged-state.ts";
+import { outlineOf } from "../../view/outline.ts";
 import type { AdminState } from "../admin-state.ts";
-import { type AdminAnswer, type AdminEndpoint, json, problem } from "./endpoint.ts";
+import { type AdminAnswer, type AdminEndpoint, file, json, problem } from "./endpoint.ts";
 
 const DEFAULT_LIMIT = 1_000;
 const MAX_LIMIT = 10_000;
@@ -57,6 +58,13 @@ export function stateEndpoints(admin: AdminState): readonly AdminEndpoint[] {
       handle: (query) => page(hostnames(admin.state(), query), query),
     },
     {
+      path: "/api/v1/outline",
+      summary:
+        "The whole tree for the page, in one answer: a route or backend that many listeners have is in it once, and they name it by its index.",
+      answer: "`{version, gateways, orphans, strayRoutes, strayPolicies, foreign, routes, backends}`",
+      handle: () => file({ contentType: "application/json", text: outlineText(admin) }),
+    },
+    {
       path: "/api/v1/explain",
       summary: "Where a request would go, and why nowhere else; as `mergeway explain --json`.",
       parameters: {
@@ -72,6 +80,18 @@ export function stateEndpoints(admin: AdminState): readonly AdminEndpoint[] {
       handle: (query) => explained(admin, query),
     },
   ];
+}
+
+/** Several pages may ask for one state. */
+const outlines = new WeakMap<MergedState, string>();
+
+function outlineText({ version, state }: AdminState): string {
+  const current = state();
+  const known = outlines.get(current);
+  if (known !== undefined) return known;
+  const text = JSON.stringify({ version, ...outlineOf(current) });
+  outlines.set(current, text);
+  return text;
 }
 
 function page(items: readonly unknown[], query: URLSearchParams): AdminAnswer {

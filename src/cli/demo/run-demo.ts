@@ -28,7 +28,7 @@ export async function runDemo(portOffset: number, host: Host): Promise<ExitCode>
         accessLog: undefined,
         statusDirectory: undefined,
         graceSeconds: 2,
-        onSettled: (live) => printTour(live, portOffset, host),
+        onSettled: (live, adminUrl) => printTour(live, { portOffset, adminUrl }, host),
       },
       host,
     );
@@ -38,7 +38,11 @@ export async function runDemo(portOffset: number, host: Host): Promise<ExitCode>
 }
 
 /** Prints what is refused and why, and curl lines to try. */
-function printTour(live: LiveGateway, portOffset: number, { out }: Host): void {
+function printTour(
+  live: LiveGateway,
+  { portOffset, adminUrl }: { readonly portOffset: number; readonly adminUrl: string | undefined },
+  { out }: Host,
+): void {
   const authority = fileURLToPath(new URL("demo-ca.crt", EXAMPLE));
   const refused = live
     .state()
@@ -59,5 +63,10 @@ function printTour(live: LiveGateway, portOffset: number, { out }: Host): void {
   out.line(out.style("bold", "Try it"));
   for (const line of curlLines(live.table, { address: ADDRESS, portOffset, authority })) out.line(line);
   out.line();
+  if (adminUrl !== undefined) {
+    out.line(out.style("bold", "Look at it"));
+    out.line(`${adminUrl}/`);
+    out.line();
+  }
   out.line("Edit the files in examples/two-teams while it runs; Ctrl-C stops it.");
 }

@@ -1,6 +1,6 @@
 import type { BackendShare, CandidateListener } from "../../matching/explain/explanation.ts";
 import type { RuleOrigin } from "../../plan/rule.ts";
-import type { FullExplanation } from "../../view/explain/explain.ts";
+import type { FullExplanation } from "../../view/explain/full-explanation.ts";
 import type { EliminatedCandidate } from "../../view/explain/refused-candidates.ts";
 import { linesOf, type Terminal } from "../foundation/terminal.ts";
 import { columns } from "../foundation/text-table.ts";

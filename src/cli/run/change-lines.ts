@@ -1,6 +1,7 @@
 /** Changes as lines for people, and as fields for machines. */
+
+import type { ListenerChange, StateChange } from "../../view/change.ts";
 import { describe, describeListener, type ListenerRef, nameOf } from "../../view/merged-state.ts";
-import type { ListenerChange, StateChange } from "../../view/state-changes.ts";
 import type { Fields, Logger } from "./logger.ts";
 
 /** More lines than anybody reads at once. */

@@ -18,8 +18,9 @@ import type { ItemReport } from "../../plan/item-report.ts";
 import type { PlanDelta } from "../../plan/plan.ts";
 import type { ResourceChange } from "../../sources/source.ts";
 import { buildState } from "../../view/build-state.ts";
+import type { StateChange } from "../../view/change.ts";
 import type { MergedState } from "../../view/merged-state.ts";
-import { ChangeTracker, type StateChange } from "../../view/state-changes.ts";
+import { ChangeTracker } from "../../view/state-changes.ts";
 import { standaloneSettings } from "../workspace/engine-settings.ts";
 import { LagWatch } from "./lag-watch.ts";
 

@@ -31,7 +31,7 @@ export interface ServeOptions {
   /** What serves, if not the embedded data plane on the ports of this machine. */
   readonly makePlane?: MakePlane;
   /** Called once everything that was there at the start is served, or known not to be. */
-  onSettled?(live: LiveGateway): void;
+  onSettled?(live: LiveGateway, adminUrl: string | undefined): void;
 }
 
 /** Rows of the table at the start; beyond it, `mergeway status` is the better place to look. */
@@ -82,7 +82,7 @@ export async function serve(options: ServeOptions, host: Host): Promise<ExitCode
     started = true;
     if (host.signal.aborted) return;
     tellStart(live, { ...options, place: plane.place }, logger, host);
-    options.onSettled?.(live);
+    options.onSettled?.(live, admin?.url);
   });
 
   const findings = new FindingLog(logger);

@@ -33,3 +33,16 @@ export function listenerRank(owner: Rank, place: number): Rank {
 export function ageRank(metadata: ObjectMeta): Rank {
   return `${metadata.creationTimestamp ?? ""}${END}${metadata.namespace ?? ""}/${metadata.name}`;
 }
+
+/** The clause above that puts one owner before another. */
+export type PrecedenceRule = "gateway" | "age" | "name" | "kind";
+
+const CLAUSES: readonly PrecedenceRule[] = ["age", "name", "kind"];
+
+/** Undefined for two ranks of one owner. */
+export function decidingRule(a: Rank, b: Rank): PrecedenceRule | undefined {
+  if (a === b) return undefined;
+  const [left, right] = [a.split(END), b.split(END)];
+  if (a[0] !== b[0]) return "gateway";
+  return CLAUSES.find((_clause, at) => left[at] !== right[at]);
+}

@@ -1,16 +1,11 @@
 import { explainRequest } from "../../matching/explain/explain.ts";
-import type { Explanation } from "../../matching/explain/explanation.ts";
 import type { RoutingTable } from "../../matching/routing-table.ts";
 import type { PortItem } from "../../plan/plan.ts";
 import type { MergedState } from "../merged-state.ts";
 import type { AskedRequest } from "./asked-request.ts";
-import { type EffectivePolicy, effectivePolicy } from "./effective-policy.ts";
-import { type EliminatedCandidate, refusedCandidates } from "./refused-candidates.ts";
-
-export type FullExplanation = Omit<Explanation, "eliminated" | "guards"> & {
-  readonly eliminated: readonly EliminatedCandidate[];
-  readonly policy: EffectivePolicy;
-};
+import { effectivePolicy } from "./effective-policy.ts";
+import type { FullExplanation } from "./full-explanation.ts";
+import { refusedCandidates } from "./refused-candidates.ts";
 
 /** What the routing table says, and the candidates that are not in the table. */
 export function explain(table: RoutingTable, state: MergedState, asked: AskedRequest): FullExplanation {

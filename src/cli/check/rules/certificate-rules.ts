@@ -1,5 +1,6 @@
 /** Rules about certificates: validity, expiry, and the names that they cover. */
-import { coversPattern, isWildcard } from "../../../plan/hostname.ts";
+import { coversPattern } from "../../../plan/hostname.ts";
+import { isFor, overlapsName } from "../../../view/certificate-names.ts";
 import type { CertificateView } from "../../../view/merged-state.ts";
 import type { CheckInput, CheckRule, Problem } from "./finding.ts";
 import { attachedListeners, lacksGrant, type OwnedListener } from "./places.ts";
@@ -109,17 +110,6 @@ function* certificates(state: CheckInput["state"]): Generator<UsedCertificate> {
       yield { ...owned, certificate, path: [...owned.path, "tls", "certificateRefs", index] };
     }
   }
-}
-
-/** A wildcard of a certificate matches exactly one label, a wildcard of a listener any number. */
-function isFor(name: string, hostname: string): boolean {
-  if (name === hostname) return true;
-  if (!isWildcard(name) || isWildcard(hostname)) return false;
-  return hostname.slice(hostname.indexOf(".")) === name.slice(1);
-}
-
-function overlapsName(name: string, hostname: string): boolean {
-  return isFor(name, hostname) || (isWildcard(hostname) && coversPattern(hostname, name));
 }
 
 export const certificateInvalid: CheckRule = {
