@@ -7,6 +7,7 @@ import { explainCommand } from "./commands/explain.ts";
 import { runCommand } from "./commands/run.ts";
 import { statusCommand } from "./commands/status.ts";
 import { tunnelCommand } from "./commands/tunnel.ts";
+import { whoCommand } from "./commands/who.ts";
 import type { Command } from "./foundation/command.ts";
 
 /** The command table, in the order in which help lists it. */
@@ -14,6 +15,7 @@ export const COMMANDS: readonly Command[] = [
   checkCommand,
   statusCommand,
   explainCommand,
+  whoCommand,
   runCommand,
   demoCommand,
   tunnelCommand,
