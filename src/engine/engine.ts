@@ -90,9 +90,9 @@ export class Engine {
       graph.derive("owners of sets", inputs.sets, (_key, set) => ownerOfSet(set)),
     ]);
     const attachments = deriveAttachments(graph, inputs, owners, states);
-    const assignments = derivePortAssignments(graph, attachments, settings);
-    const frontends = deriveFrontendSettings(graph, inputs, certificates, grants);
     const tenancy = deriveTenancy(graph, inputs);
+    const assignments = derivePortAssignments(graph, attachments, tenancy, settings);
+    const frontends = deriveFrontendSettings(graph, inputs, certificates, grants);
     const references = deriveGatewayReferences(graph, inputs, states, { certificates, grants });
     const listeners = deriveListeners(
       graph,

@@ -142,16 +142,17 @@ function evaluate(
   const tenant =
     owner.role === "root" || protocol === undefined
       ? undefined
-      : tenantProblem({ hostname, port, protocol }, at, lookup, sources);
+      : tenantProblem({ hostname, port: port || undefined, protocol }, at, lookup, sources);
   const refused =
     protocolProblem(spec, protocol, features) ??
+    // What a tenant may not have is assigned no port either.
+    (tenant?.isEnforced === true ? tenant.violation : undefined) ??
     (port === 0 ? NO_PORT_LEFT : undefined) ??
     (hostname === "" || isPattern(hostname) ? undefined : NO_HOSTNAME) ??
     (isReserved(port) ? reservedPort(port) : undefined) ??
     ("problem" in options ? { reason: "UnsupportedValue", message: options.problem } : undefined) ??
     clients.refused ??
-    tls.refused ??
-    (tenant?.isEnforced === true ? tenant.violation : undefined);
+    tls.refused;
   const unresolved = clients.unresolved ?? tls.unresolved ?? kinds.unresolved;
   return {
     key,

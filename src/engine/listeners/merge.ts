@@ -31,7 +31,7 @@ import type { Rank } from "../foundation/precedence.ts";
 import type { EngineSettings } from "../foundation/settings.ts";
 import type { Failure } from "../foundation/verdict.ts";
 import type { Tenancy } from "../tenancy/tenancy.ts";
-import { deriveListenerQuota } from "./listener-quota.ts";
+import { deriveListenerQuota, type QuotaProblem } from "./listener-quota.ts";
 import {
   type EvaluatedListener,
   isServable,
@@ -82,8 +82,8 @@ export function deriveMerge(
   tenancy: Tenancy,
   settings: EngineSettings,
 ): ReadonlyCollection<MergedListener> {
-  const isBeyondLimit = deriveLimit(graph, listeners, settings);
   const quotaProblem = deriveListenerQuota(graph, listeners, tenancy);
+  const isBeyondLimit = deriveLimit(graph, listeners, quotaProblem, settings);
   const isExcess: typeof isBeyondLimit = (listener, lookup) =>
     isBeyondLimit(listener, lookup) || quotaProblem(listener, lookup) !== undefined;
   const ofOwner = graph.index("listeners of owner and port", listeners, (_key, listener) =>
@@ -229,15 +229,25 @@ function twinsOf(
 
 /**
  * Counts listeners in order of precedence, whatever their state: a limit must not depend on who is
- * valid today.
+ * valid today. Those that the TenantPolicy refuses do not count: nobody may use up the limit with
+ * what is refused to them.
  */
 function deriveLimit(
   graph: Graph,
   listeners: ReadonlyCollection<EvaluatedListener>,
+  quotaProblem: QuotaProblem,
   { maxListenersPerGateway: limit }: EngineSettings,
 ): (listener: EvaluatedListener, lookup: Lookup) => boolean {
   if (limit === 0) return () => false;
-  const ofGateway = graph.index("listeners of gateway", listeners, (_key, { gateway, rank }) => [
+  const counted = graph.derive<EvaluatedListener, EvaluatedListener>(
+    "listeners that count",
+    listeners,
+    (_key, listener, lookup) => {
+      const isRefused = listener.violation !== undefined && listener.refused === listener.violation;
+      return isRefused || quotaProblem(listener, lookup) !== undefined ? undefined : listener;
+    },
+  );
+  const ofGateway = graph.index("listeners of gateway", counted, (_key, { gateway, rank }) => [
     { at: gateway, sort: rank },
   ]);
   const firstBeyond = graph.derive<Entries<{ readonly sort: Rank }>, Rank>(

@@ -58,18 +58,26 @@ function routeLevels(
 
 export function deriveGuardItems(
   graph: Graph,
-  { policies }: TrafficPolicies,
+  trafficPolicies: TrafficPolicies,
   sources: {
     readonly attachments: ReadonlyCollection<Attachment>;
     readonly routes: ReadonlyCollection<RouteAttachment>;
   },
 ): ReadonlyCollection<GuardItem> {
-  return graph.expand<AttachedTrafficPolicy, GuardItem>("guard items", policies, (_key, policy, lookup) => {
-    const gateways = new Set(policy.targets.flatMap((target) => gatewaysOf(target, lookup, sources)));
-    return [...gateways].flatMap((gateway) =>
-      guardItems(gateway, policy).map((item) => [item.id, item] as const),
-    );
-  });
+  return graph.expand<AttachedTrafficPolicy, GuardItem>(
+    "guard items",
+    trafficPolicies.policies,
+    (key, policy, lookup) => {
+      // A policy that an older one keeps from all of its targets guards nothing.
+      const targets = policy.targets.filter(
+        (target) => policyAt(target, lookup, trafficPolicies)?.key === key,
+      );
+      const gateways = new Set(targets.flatMap((target) => gatewaysOf(target, lookup, sources)));
+      return [...gateways].flatMap((gateway) =>
+        guardItems(gateway, policy).map((item) => [item.id, item] as const),
+      );
+    },
+  );
 }
 
 function gatewaysOf(

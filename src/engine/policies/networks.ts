@@ -5,17 +5,31 @@
  */
 import { isIpv4, isIpv6 } from "../../api/admission/schema/formats.ts";
 
-const MAPPED = /^(0*:)*(:|0+:)?ffff:/i;
-
 /** Undefined when the text is no network. */
 export function readNetwork(text: string): string | undefined {
   const [address = "", length, ...more] = text.split("/");
   if (more.length > 0) return undefined;
-  const longest = isIpv4(address) ? 32 : isIpv6(address) && !MAPPED.test(address) ? 128 : undefined;
+  const longest = isIpv4(address) ? 32 : isIpv6(address) && !isMapped(address) ? 128 : undefined;
   if (longest === undefined) return undefined;
   if (length === undefined) return `${address}/${longest}`;
   if (!/^(0|[1-9]\d{0,2})$/.test(length) || Number(length) > longest) return undefined;
   return `${address}/${length}`;
+}
+
+/** Five groups of zeros, then ffff (RFC 4291, 2.5.5.2), in any spelling. */
+function isMapped(address: string): boolean {
+  const [head = "", tail] = address.split("::");
+  const before = groupsOf(head);
+  const after = groupsOf(tail ?? "");
+  const zeros = Array.from({ length: 8 - before.length - after.length }, () => 0);
+  const groups = [...before, ...zeros, ...after];
+  return groups[5] === 0xffff && groups.slice(0, 5).every((group) => group === 0);
+}
+
+/** A dotted tail stands for two groups; what they are does not matter here. */
+function groupsOf(text: string): readonly number[] {
+  if (text === "") return [];
+  return text.split(":").flatMap((group) => (group.includes(".") ? [1, 1] : [Number.parseInt(group, 16)]));
 }
 
 /** All of them, or the first that is none. */

@@ -16,6 +16,7 @@ import { deriveGuardItems } from "./guard-items.ts";
 import { deriveAttachedPolicyVerdicts, indexReachedListeners } from "./policy-verdicts.ts";
 import {
   deriveListenerLevels,
+  inapplicable,
   type ListenerLevels,
   readTrafficSettings,
   type TrafficPolicies,
@@ -54,8 +55,10 @@ export function deriveOwnPolicyVerdicts(
 ): ReadonlyCollection<PolicyVerdict> {
   const facts = { ...sources, reached: indexReachedListeners(graph, sources.judged) };
   return graph.union<PolicyVerdict>("verdicts of own policies", [
-    deriveAttachedPolicyVerdicts(graph, "traffic policies", trafficPolicies, facts),
-    deriveAttachedPolicyVerdicts(graph, "client policies", clientPolicies, facts, portsProblem),
+    deriveAttachedPolicyVerdicts(graph, "traffic policies", trafficPolicies, facts, {
+      ofRoute: inapplicable,
+    }),
+    deriveAttachedPolicyVerdicts(graph, "client policies", clientPolicies, facts, { ofOwner: portsProblem }),
   ]);
 }
 

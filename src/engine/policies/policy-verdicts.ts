@@ -68,22 +68,25 @@ function reachOf(places: readonly string[], lookup: Lookup, reached: ReachedList
   return { programmed: count("programmed"), waiting: count("waiting") };
 }
 
-/** Of a kind of policy: why it cannot be applied to an owner, or to a section of it. */
-export type TargetProblem = (owner: Owner, section: string | undefined) => Failure | undefined;
+/** Of a kind of policy: why it cannot be applied to a target. */
+export interface TargetProblems<Settings> {
+  readonly ofOwner?: (owner: Owner, section: string | undefined) => Failure | undefined;
+  readonly ofRoute?: (kind: RouteKind, policy: AttachedPolicy<Settings>) => Failure | undefined;
+}
 
 export function deriveAttachedPolicyVerdicts<Settings>(
   graph: Graph,
   name: string,
   policies: AttachedPolicies<Settings>,
   sources: PolicyVerdictSources,
-  targetProblem: TargetProblem = () => undefined,
+  problems: TargetProblems<Settings>,
 ): ReadonlyCollection<PolicyVerdict> {
   return graph.derive<AttachedPolicy<Settings>, PolicyVerdict>(
     `${name} verdicts`,
     policies.policies,
     (key, policy, lookup) => {
       const ancestors = policy.targets.flatMap((target) =>
-        targetEntries(target, { policy, policies, targetProblem }, lookup, sources),
+        targetEntries(target, { policy, policies, problems }, lookup, sources),
       );
       if (ancestors.length === 0) return undefined;
       return {
@@ -105,7 +108,7 @@ function generationOf(key: Key, lookup: Lookup, { trafficPolicies, clientPolicie
 interface Judged<Settings> {
   readonly policy: AttachedPolicy<Settings>;
   readonly policies: AttachedPolicies<Settings>;
-  readonly targetProblem: TargetProblem;
+  readonly problems: TargetProblems<Settings>;
 }
 
 type Entry = PolicyVerdict["ancestors"][number];
@@ -138,7 +141,7 @@ function ownerEntries<Settings>(
   const { owner } = attachment;
   const isListener = section === undefined || owner.listeners.some(({ name }) => name === section);
   const problem = isListener
-    ? (judged.targetProblem(owner, section) ?? sharedProblem(target, judged, lookup))
+    ? (judged.problems.ofOwner?.(owner, section) ?? sharedProblem(target, judged, lookup))
     : noSection(object, "listener", section);
   const place = section === undefined ? object : listenerKey(object, section);
   return [{ ancestorRef, conditions: conditionsOf(problem, reachOf([place], lookup, reached)) }];
@@ -156,7 +159,9 @@ function routeEntries<Settings>(
     return [{ ancestorRef: referenceTo(object, section), conditions: [missing(object)] }];
   const rules = (route.spec.rules ?? []) as readonly { readonly name?: string }[];
   const isRule = section === undefined || rules.some(({ name }) => name === section);
-  const problem = isRule ? sharedProblem(target, judged, lookup) : noSection(object, "rule", section);
+  const problem = isRule
+    ? (judged.problems.ofRoute?.(route.kind, judged.policy) ?? sharedProblem(target, judged, lookup))
+    : noSection(object, "rule", section);
   const { namespace } = partsOf(object);
   return (lookup.get(routes, object)?.parents ?? []).map(({ ref, bindings }) => {
     const reach = reachOf(

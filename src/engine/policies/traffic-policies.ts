@@ -20,6 +20,7 @@ import type { RuleOrigin } from "../../plan/rule.ts";
 import { milliseconds } from "../foundation/durations.ts";
 import { gatewayName } from "../foundation/item-ids.ts";
 import { targetKey } from "../foundation/policy-targets.ts";
+import type { Failure } from "../foundation/verdict.ts";
 import type { MergedListener } from "../listeners/merge.ts";
 import { type AttachedPolicies, type AttachedPolicy, policyAt } from "./attached-policies.ts";
 import { readNetworks } from "./networks.ts";
@@ -130,6 +131,16 @@ export function effectiveSettings<Policy extends PolicySections>(
 /** The fields that rules of this kind have. Rules of streams have no requests to count. */
 export function fieldsOfRules(kind: RuleOrigin["kind"]): readonly TrafficField[] {
   return STREAMS.includes(kind) ? FIELDS_OF_STREAMS : TRAFFIC_FIELDS;
+}
+
+/** Why a policy does nothing at routes of a kind. */
+export function inapplicable(
+  kind: RuleOrigin["kind"],
+  { defaults = {}, overrides = {} }: AttachedTrafficPolicy,
+): Failure | undefined {
+  const fields = TRAFFIC_FIELDS.filter((field) => field in defaults || field in overrides);
+  if (fields.some((field) => fieldsOfRules(kind).includes(field))) return undefined;
+  return { reason: "Invalid", message: `${fields.join(" and ")} cannot be applied to a ${kind}` };
 }
 
 const FIELDS_OF_STREAMS: readonly TrafficField[] = ["clientAddresses"];

@@ -22,7 +22,7 @@ import type { Failure } from "../foundation/verdict.ts";
 import type { Attachment } from "../listeners/attachment.ts";
 import type { EvaluatedListener, ListenerKey } from "../listeners/listeners.ts";
 import type { Tenancy } from "../tenancy/tenancy.ts";
-import { hostnameProblem } from "../tenancy/tenant-rights.ts";
+import { hostnameProblem, listenerProblem } from "../tenancy/tenant-rights.ts";
 
 /** A route at one listener. */
 export interface RouteBinding {
@@ -139,13 +139,21 @@ function attach(
       "no hostname of the route matches a hostname of the listeners",
     );
   }
-  const tenant = isOfPlatform(attachment) ? tenantProblem(home, bindings, lookup, tenancy) : undefined;
+  const tenant = isOfPlatform(attachment)
+    ? tenantProblem({ namespace: home, bindings, listeners: allowed }, lookup, tenancy)
+    : undefined;
   if (tenant === undefined) return { ref, bindings: exact(bindings) };
   const { problem, isEnforced } = tenant;
   const violation = attachment.gateway;
   return isEnforced
     ? { ref, bindings: [], refused: problem, violation }
     : { ref, bindings: exact(bindings), violation };
+}
+
+interface AttachedRoute {
+  readonly namespace: string;
+  readonly bindings: readonly RouteBinding[];
+  readonly listeners: readonly EvaluatedListener[];
 }
 
 /** A Gateway's own listeners, and those of sets and children in its own namespace. */
@@ -158,14 +166,20 @@ function isOfPlatform({ owner, gateway }: Attachment): boolean {
  * of the listener, which have been judged there.
  */
 function tenantProblem(
-  namespace: string,
-  bindings: readonly RouteBinding[],
+  { namespace, bindings, listeners }: AttachedRoute,
   lookup: Lookup,
   { rightsAt }: Tenancy,
 ): { readonly problem: Failure; readonly isEnforced: boolean } | undefined {
-  for (const { gateway, hostnames } of bindings) {
+  for (const { gateway, listener: key, hostnames } of bindings) {
     const found = rightsAt(gateway, namespace, lookup);
     if (found === undefined) return undefined;
+    const { protocol, port } = listeners.find((each) => each.key === key) ?? {};
+    if (protocol === "TCP" || protocol === "UDP") {
+      // Without hostnames a route is asked for as the listener would be.
+      const problem = listenerProblem({ hostname: "", port, protocol }, found.rights);
+      if (problem !== undefined) return { problem, isEnforced: found.isEnforced };
+      continue;
+    }
     for (const { pattern, asked } of hostnames) {
       const shown = asked === "" ? "a route without hostnames" : `hostname ${asked}`;
       const problem = hostnameProblem(pattern, found.rights, shown);

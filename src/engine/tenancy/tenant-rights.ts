@@ -7,13 +7,17 @@
  *   reserved names: a wildcard that would take a reserved name along is refused as well.
  * - A listener without a hostname asks for all names, which only the pattern `*` allows. TCP and
  *   UDP have no hostnames.
- * - A placeholder that has no value, or whose value makes no hostname, allows nothing.
+ * - A placeholder that has no value, or whose value makes no hostname, allows nothing; in `deny` it
+ *   denies everything.
  */
 import type { TenantPolicy, TenantRule } from "../../api/tenant-policy.ts";
 import { coversPattern, isPattern, patternsOverlap } from "../../plan/hostname.ts";
 import type { ListenerProtocol } from "../../plan/plan.ts";
 import { selects } from "../foundation/selectors.ts";
 import type { Failure } from "../foundation/verdict.ts";
+
+/** The pattern of all hostnames. */
+const EVERYTHING = "";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -29,6 +33,9 @@ export interface TenantRights {
 
 const memory = new WeakMap<TenantPolicy["spec"], Map<string, TenantRights>>();
 
+/** Labels of namespaces change: what was remembered for old ones is dropped some time. */
+const MOST_REMEMBERED = 20_000;
+
 /** Remembered: a policy may have thousands of rules, and a namespace many listeners and routes. */
 export function rightsOf(spec: TenantPolicy["spec"], namespace: string, labels: Labels): TenantRights {
   let known = memory.get(spec);
@@ -40,6 +47,7 @@ export function rightsOf(spec: TenantPolicy["spec"], namespace: string, labels: 
   let rights = known.get(key);
   if (rights === undefined) {
     rights = findRights(spec, namespace, labels);
+    if (known.size >= MOST_REMEMBERED) known.clear();
     known.set(key, rights);
   }
   return rights;
@@ -51,13 +59,13 @@ function findRights(spec: TenantPolicy["spec"], namespace: string, labels: Label
   if (rule === undefined) {
     return { namespace, allow: spec.unmatchedNamespaces === "Allow" ? [""] : [], deny: [], reserved };
   }
-  const patterns = (texts: readonly string[] = []): readonly string[] =>
-    texts.flatMap((text) => resolvePattern(text, namespace, labels) ?? []);
+  const { allow, deny = [] } = rule.hostnames;
+  const resolved = (text: string): string | undefined => resolvePattern(text, namespace, labels);
   return {
     namespace,
     rule,
-    allow: patterns(rule.hostnames.allow),
-    deny: patterns(rule.hostnames.deny),
+    allow: allow.flatMap((text) => resolved(text) ?? []),
+    deny: deny.map((text) => resolved(text) ?? EVERYTHING),
     reserved,
   };
 }
@@ -92,7 +100,8 @@ export function hostnameProblem(
 
 interface AskedListener {
   readonly hostname: string;
-  readonly port: number;
+  /** Absent: it is yet to be assigned. */
+  readonly port: number | undefined;
   readonly protocol: ListenerProtocol;
 }
 
@@ -108,7 +117,7 @@ export function listenerProblem(
       "ProtocolNotAllowed",
       `protocol ${protocol} is not allowed to namespace ${namespace}; allowed: ${rule.protocols.join(", ")}`,
     );
-  if (rule?.ports !== undefined && !rule.ports.some((range) => isIn(port, range)))
+  if (port !== undefined && rule?.ports !== undefined && !rule.ports.some((range) => isIn(port, range)))
     return notAllowed("PortNotAllowed", `port ${port} is not allowed to namespace ${namespace}`);
   return protocol === "TCP" || protocol === "UDP" ? undefined : hostnameProblem(hostname, rights);
 }
