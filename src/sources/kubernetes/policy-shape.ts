@@ -2,8 +2,8 @@
  * Policies that guard something. One that is left out because it cannot be read leaves open what it
  * guards, so that of these kinds as much is taken as can be:
  *
- * - A value that we do not know is taken as it is. It is one of a newer CRD, and the engine reads it
- *   as the strictest.
+ * - A value that we do not know is taken as it is. It is one of a newer CRD, and the engine reads
+ *   it as the strictest.
  * - Of the targets those count that can be read.
  * - Settings that cannot be read are `unreadable`: nobody knows what they were to say, and the
  *   engine closes what they guard.

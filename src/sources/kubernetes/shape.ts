@@ -82,7 +82,9 @@ function fieldShaper(
 
 type StatusShaping = { readonly status?: unknown } | { readonly problem: string };
 
-/** Checked, but kept as it is: entries of other controllers are written back exactly as they were. */
+/**
+ * Checked, but kept as it is: entries of other controllers are written back exactly as they were.
+ */
 function statusShaper(kind: Kind, schema: Schema | undefined): (given: unknown) => StatusShaping {
   if (schema === undefined) return () => ({});
   if (isPolicy(kind)) {

@@ -5,8 +5,8 @@
  *   it is full again. A request adds the time that one token takes to come; it is refused if the
  *   bucket would then need longer than all of its tokens take.
  * - The memory is sets of a few slots. A slot is a fingerprint of the bucket's name, the number,
- *   and the tenant whose limit it is. The hash has a secret, so nobody can choose names that meet in
- *   one slot or one set.
+ *   and the tenant whose limit it is. The hash has a secret, so nobody can choose names that meet
+ *   in one slot or one set.
  * - Taking a token is a compare-and-swap of the number. Only a bucket without a slot takes the lock
  *   of its set, so that two threads never give it two. It replaces a bucket that is full again,
  *   which nobody can tell from a new one.
@@ -14,8 +14,8 @@
  *   who has more keys than there is room displaces its own buckets, however long they live. Of that
  *   tenant's buckets the one that is full soonest goes.
  * - Whoever replaces a slot first swaps its number for BUSY, then writes the fingerprint and the
- *   tenant, then the number. So a swap for the previous bucket cannot succeed in between. The tenant
- *   is read only under the lock.
+ *   tenant, then the number. So a swap for the previous bucket cannot succeed in between. The
+ *   tenant is read only under the lock.
  * - A thread that ends while it has a lock loses it after LOCK_NS.
  */
 
