@@ -7,6 +7,8 @@ export interface ClientPolicy {
   readonly kind: "ClientPolicy";
   readonly metadata: ObjectMeta;
   readonly spec: {
+    /** No field of the API: why a source could not read the settings. */
+    readonly unreadable?: string;
     readonly targetRefs: readonly PolicyTarget[];
     readonly defaults?: ClientSettings;
     readonly overrides?: ClientSettings;

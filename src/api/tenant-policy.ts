@@ -7,6 +7,8 @@ export interface TenantPolicy {
   readonly kind: "TenantPolicy";
   readonly metadata: ObjectMeta;
   readonly spec: {
+    /** No field of the API: why a source could not read the settings. */
+    readonly unreadable?: string;
     readonly targetRefs: readonly PolicyTarget[];
     readonly enforcement: "Enforce" | "Audit";
     readonly unmatchedNamespaces: "Deny" | "Allow";

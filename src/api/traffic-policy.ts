@@ -10,6 +10,8 @@ export interface TrafficPolicy {
   readonly kind: "TrafficPolicy";
   readonly metadata: ObjectMeta;
   readonly spec: {
+    /** No field of the API: why a source could not read the settings. */
+    readonly unreadable?: string;
     readonly targetRefs: readonly PolicyTarget[];
     /** Each field holds unless a nearer level sets it. */
     readonly defaults?: TrafficSettings;

@@ -42,7 +42,10 @@ export interface RateLimitCheck {
   readonly requests: number;
   readonly periodMs: number;
   readonly burst: number;
-  /** What has its own bucket. A header that is absent or repeated counts as one empty value. */
+  /**
+   * What has its own bucket. A header that is absent or repeated counts as one empty value. A key
+   * by Host is the hostname, however it is written and with whatever port.
+   */
   readonly key: RateLimitKey;
 }
 

@@ -4,6 +4,13 @@ import type { LabelSelector } from "../../api/metadata.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
+const OPERATORS: readonly string[] = ["In", "NotIn", "Exists", "DoesNotExist"];
+
+/** An expression with any other operator selects nothing. */
+export function isOperator(operator: string): boolean {
+  return OPERATORS.includes(operator);
+}
+
 export function selects(selector: LabelSelector, labels: Labels): boolean {
   for (const [key, value] of Object.entries(selector.matchLabels ?? {})) {
     if (!Object.hasOwn(labels, key) || labels[key] !== value) return false;

@@ -36,6 +36,7 @@ export interface AttachedPolicies<Settings> {
 type PolicyResource<Written> = Extract<Resource, { readonly kind: "TrafficPolicy" | "ClientPolicy" }> & {
   readonly metadata: ObjectMeta;
   readonly spec: {
+    readonly unreadable?: string;
     readonly targetRefs: readonly PolicyTarget[];
     readonly defaults?: Written;
     readonly overrides?: Written;
@@ -47,16 +48,22 @@ export type ReadSettings<Written, Settings> = (
   written: Written,
 ) => { readonly settings: Settings } | { readonly settings: Settings; readonly problem: string };
 
+export interface PolicySettings<Written, Settings> {
+  readonly read: ReadSettings<Written, Settings>;
+  /** Override what nobody could read. */
+  readonly closed: Settings;
+}
+
 export function deriveAttachedPolicies<Written, Settings>(
   graph: Graph,
   name: string,
   source: ReadonlyCollection<PolicyResource<Written>>,
-  read: ReadSettings<Written, Settings>,
+  settings: PolicySettings<Written, Settings>,
 ): AttachedPolicies<Settings> {
   const policies = graph.derive<PolicyResource<Written>, AttachedPolicy<Settings>>(
     name,
     source,
-    (_key, policy) => attachedPolicy(policy, read),
+    (_key, policy) => attachedPolicy(policy, settings),
   );
   const byTarget = graph.index(`${name} by target`, policies, (_key, { targets, rank }) =>
     targets.map((at) => ({ at, sort: rank })),
@@ -69,12 +76,18 @@ export function deriveAttachedPolicies<Written, Settings>(
 
 function attachedPolicy<Written, Settings>(
   policy: PolicyResource<Written>,
-  read: ReadSettings<Written, Settings>,
+  { read, closed }: PolicySettings<Written, Settings>,
 ): AttachedPolicy<Settings> {
   const { metadata, spec } = policy;
   const defaults = spec.defaults === undefined ? undefined : read(spec.defaults);
-  const overrides = spec.overrides === undefined ? undefined : read(spec.overrides);
-  const invalid = problemIn("overrides", overrides) ?? problemIn("defaults", defaults);
+  const overrides =
+    spec.unreadable !== undefined
+      ? { settings: closed }
+      : spec.overrides === undefined
+        ? undefined
+        : read(spec.overrides);
+  const invalid =
+    unreadable(spec.unreadable) ?? problemIn("overrides", overrides) ?? problemIn("defaults", defaults);
   const targets = spec.targetRefs.map(({ kind, name, sectionName }) =>
     targetKey(keyFor(kind as Kind, metadata.namespace ?? "", name), sectionName),
   );
@@ -86,6 +99,11 @@ function attachedPolicy<Written, Settings>(
     ...(overrides === undefined ? {} : { overrides: overrides.settings }),
     ...(invalid === undefined ? {} : { invalid }),
   };
+}
+
+function unreadable(problem: string | undefined): Failure | undefined {
+  if (problem === undefined) return undefined;
+  return { reason: "Invalid", message: `the settings cannot be read, ${problem}` };
 }
 
 function problemIn(section: string, result: object | undefined): Failure | undefined {

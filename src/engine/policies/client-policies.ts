@@ -11,7 +11,12 @@ import type { ClientAddressPlan } from "../../plan/client-address.ts";
 import { targetKey } from "../foundation/policy-targets.ts";
 import type { Failure } from "../foundation/verdict.ts";
 import type { Owner } from "../listeners/owners.ts";
-import { type AttachedPolicies, policyAt } from "./attached-policies.ts";
+import {
+  type AttachedPolicies,
+  type PolicySettings,
+  policyAt,
+  type ReadSettings,
+} from "./attached-policies.ts";
 import { readNetworks } from "./networks.ts";
 
 export interface ClientPortSettings {
@@ -20,30 +25,38 @@ export interface ClientPortSettings {
 
 export type ClientPolicies = AttachedPolicies<ClientPortSettings>;
 
-export function readClientSettings({ clientAddress }: ClientSettings):
-  | { readonly settings: ClientPortSettings }
-  | {
-      readonly settings: ClientPortSettings;
-      readonly problem: string;
-    } {
+/** Of settings that nobody could read, nobody is trusted to name clients. */
+export const CLIENT_SETTINGS: PolicySettings<ClientSettings, ClientPortSettings> = {
+  read: readClientSettings,
+  closed: {},
+};
+
+type Read = ReturnType<ReadSettings<ClientSettings, ClientPortSettings>>;
+
+function readClientSettings({ clientAddress }: ClientSettings): Read {
   if (clientAddress === undefined) return { settings: {} };
   const { proxyProtocol, forwardedFor } = clientAddress;
+  // A value that is not known is read as the strictest.
   const proxy =
     proxyProtocol === undefined
       ? {}
-      : { proxyProtocol: proxyProtocol === "Required" ? ("required" as const) : ("optional" as const) };
+      : { proxyProtocol: proxyProtocol === "Optional" ? ("optional" as const) : ("required" as const) };
+  const problem =
+    proxyProtocol === undefined || proxyProtocol === "Optional" || proxyProtocol === "Required"
+      ? {}
+      : { problem: `clientAddress.proxyProtocol: ${JSON.stringify(proxyProtocol)} is not known` };
   if (forwardedFor?.trustedHops !== undefined) {
     const hops = forwardedFor.trustedHops;
-    return { settings: { clientAddress: { ...proxy, forwardedFor: { hops } } } };
+    return { settings: { clientAddress: { ...proxy, forwardedFor: { hops } } }, ...problem };
   }
-  if (forwardedFor?.trustedNetworks === undefined) return { settings: { clientAddress: proxy } };
+  if (forwardedFor?.trustedNetworks === undefined) return { settings: { clientAddress: proxy }, ...problem };
   const read = readNetworks(forwardedFor.trustedNetworks);
   if ("problem" in read) {
     // Nobody is trusted, rather than everybody.
     const settings = { clientAddress: proxy };
-    return { settings, problem: `clientAddress.forwardedFor.trustedNetworks: ${read.problem}` };
+    return { settings, problem: `clientAddress.forwardedFor.trustedNetworks: ${read.problem}`, ...problem };
   }
-  return { settings: { clientAddress: { ...proxy, forwardedFor: { networks: read.networks } } } };
+  return { settings: { clientAddress: { ...proxy, forwardedFor: { networks: read.networks } } }, ...problem };
 }
 
 /** How the ports of a Gateway find the address of a client; undefined: it is the TCP peer's. */

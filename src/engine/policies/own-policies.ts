@@ -11,14 +11,14 @@ import type { RouteAttachment } from "../routes/route-attachment.ts";
 import type { JudgedListener } from "../verdicts/listener-verdicts.ts";
 import type { PolicyVerdict } from "../verdicts/verdicts.ts";
 import { type AttachedPolicies, type AttachedPolicy, deriveAttachedPolicies } from "./attached-policies.ts";
-import { type ClientPolicies, portsProblem, readClientSettings } from "./client-policies.ts";
+import { CLIENT_SETTINGS, type ClientPolicies, portsProblem } from "./client-policies.ts";
 import { deriveGuardItems } from "./guard-items.ts";
 import { deriveAttachedPolicyVerdicts, indexReachedListeners } from "./policy-verdicts.ts";
 import {
   deriveListenerLevels,
   inapplicable,
   type ListenerLevels,
-  readTrafficSettings,
+  TRAFFIC_SETTINGS,
   type TrafficPolicies,
 } from "./traffic-policies.ts";
 
@@ -38,8 +38,8 @@ export interface OwnPolicySources {
 
 export function deriveOwnPolicies(graph: Graph, sources: OwnPolicySources): OwnPolicies {
   const { trafficPolicies: traffic, clientPolicies: clients } = sources.inputs;
-  const trafficPolicies = deriveAttachedPolicies(graph, "traffic policies", traffic, readTrafficSettings);
-  const clientPolicies = deriveAttachedPolicies(graph, "client policies", clients, readClientSettings);
+  const trafficPolicies = deriveAttachedPolicies(graph, "traffic policies", traffic, TRAFFIC_SETTINGS);
+  const clientPolicies = deriveAttachedPolicies(graph, "client policies", clients, CLIENT_SETTINGS);
   return {
     trafficPolicies,
     clientPolicies,

@@ -22,7 +22,12 @@ import { gatewayName } from "../foundation/item-ids.ts";
 import { targetKey } from "../foundation/policy-targets.ts";
 import type { Failure } from "../foundation/verdict.ts";
 import type { MergedListener } from "../listeners/merge.ts";
-import { type AttachedPolicies, type AttachedPolicy, policyAt } from "./attached-policies.ts";
+import {
+  type AttachedPolicies,
+  type AttachedPolicy,
+  type PolicySettings,
+  policyAt,
+} from "./attached-policies.ts";
 import { readNetworks } from "./networks.ts";
 
 /** The units that are decided one by one, in the order in which they are checked. */
@@ -40,7 +45,12 @@ export type AttachedTrafficPolicy = AttachedPolicy<TrafficChecks>;
 
 const LONGEST_PERIOD_MS = 86_400_000;
 
-export function readTrafficSettings(
+export const TRAFFIC_SETTINGS: PolicySettings<TrafficSettings, TrafficChecks> = {
+  read: readTrafficSettings,
+  closed: { clientAddresses: undefined, rateLimits: undefined },
+};
+
+function readTrafficSettings(
   written: TrafficSettings,
 ): { readonly settings: TrafficChecks } | { readonly settings: TrafficChecks; readonly problem: string } {
   const settings: { -readonly [Field in TrafficField]?: readonly GuardCheck[] | undefined } = {};
@@ -89,6 +99,7 @@ function readRateLimit({ requests, period, burst, per, header }: RateLimit): Rat
   const limit = { type: "rateLimit", requests, periodMs, burst: burst ?? requests } as const;
   if (per === "All") return { ...limit, key: { type: "all" } };
   if (per === "ClientAddress") return { ...limit, key: { type: "client" } };
+  if (per !== "Header") return { problem: `per ${JSON.stringify(per)} is not known` };
   if (header === undefined || !FIELD_NAME.test(header)) return { problem: "header is no name of a field" };
   return { ...limit, key: { type: "header", name: header.toLowerCase() } };
 }

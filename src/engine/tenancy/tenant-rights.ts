@@ -7,13 +7,16 @@
  *   reserved names: a wildcard that would take a reserved name along is refused as well.
  * - A listener without a hostname asks for all names, which only the pattern `*` allows. TCP and
  *   UDP have no hostnames.
+ * - A rule whose selector cannot be read might select any namespace. Those that no earlier rule
+ *   selects may have nothing.
  * - A placeholder that has no value, or whose value makes no hostname, allows nothing; in `deny` it
  *   denies everything.
  */
+import type { LabelSelector } from "../../api/metadata.ts";
 import type { TenantPolicy, TenantRule } from "../../api/tenant-policy.ts";
 import { coversPattern, isPattern, patternsOverlap } from "../../plan/hostname.ts";
 import type { ListenerProtocol } from "../../plan/plan.ts";
-import { selects } from "../foundation/selectors.ts";
+import { isOperator, selects } from "../foundation/selectors.ts";
 import type { Failure } from "../foundation/verdict.ts";
 
 /** The pattern of all hostnames. */
@@ -55,7 +58,11 @@ export function rightsOf(spec: TenantPolicy["spec"], namespace: string, labels: 
 
 function findRights(spec: TenantPolicy["spec"], namespace: string, labels: Labels): TenantRights {
   const reserved = spec.reservedHostnames ?? [];
-  const rule = spec.rules?.find(({ namespaceSelector }) => selects(namespaceSelector, labels));
+  const rule = spec.rules?.find(
+    ({ namespaceSelector }) => !isReadable(namespaceSelector) || selects(namespaceSelector, labels),
+  );
+  if (rule !== undefined && !isReadable(rule.namespaceSelector))
+    return { namespace, allow: [], deny: [], reserved };
   if (rule === undefined) {
     return { namespace, allow: spec.unmatchedNamespaces === "Allow" ? [""] : [], deny: [], reserved };
   }
@@ -68,6 +75,19 @@ function findRights(spec: TenantPolicy["spec"], namespace: string, labels: Label
     deny: deny.map((text) => resolved(text) ?? EVERYTHING),
     reserved,
   };
+}
+
+/** Why a policy does not say what its author wanted. */
+export function specProblem({ unreadable, rules = [] }: TenantPolicy["spec"]): Failure | undefined {
+  const rule = rules.findIndex(({ namespaceSelector }) => !isReadable(namespaceSelector));
+  const problem =
+    unreadable ?? (rule < 0 ? undefined : `spec.rules.${rule}.namespaceSelector: an operator is not known`);
+  if (problem === undefined) return undefined;
+  return { reason: "Invalid", message: `namespaces that might be meant may have nothing, ${problem}` };
+}
+
+function isReadable({ matchExpressions = [] }: LabelSelector): boolean {
+  return matchExpressions.every(({ operator }) => isOperator(operator));
 }
 
 function resolvePattern(text: string, namespace: string, labels: Labels): string | undefined {

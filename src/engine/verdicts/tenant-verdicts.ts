@@ -1,7 +1,7 @@
 /**
  * What a TenantPolicy says of itself, one entry for each Gateway:
  *
- *   Accepted  the Gateway exists and has no older TenantPolicy
+ *   Accepted  the Gateway exists, has no older TenantPolicy, and the policy can be read
  *   Enforced  how much is refused by it, or would be if it were enforced
  */
 import { type Key, partsOf } from "../../api/key.ts";
@@ -16,6 +16,7 @@ import type { Attachment } from "../listeners/attachment.ts";
 import type { MergedListener } from "../listeners/merge.ts";
 import type { RouteAttachment } from "../routes/route-attachment.ts";
 import { gatewaysOf, type Tenancy } from "../tenancy/tenancy.ts";
+import { specProblem } from "../tenancy/tenant-rights.ts";
 import type { PolicyVerdict } from "./verdicts.ts";
 
 export interface TenantVerdictSources {
@@ -51,9 +52,11 @@ export function deriveTenantVerdicts(
       counted(lookup.count(listeners, gateway), "listener"),
       counted(lookup.count(refusedRoutes, gateway), "route"),
     ].join(" and ");
-    const isAudit = lookup.get(inputs.tenantPolicies, key)?.spec.enforcement === "Audit";
+    const spec = lookup.get(inputs.tenantPolicies, key)?.spec;
+    const isAudit = spec?.enforcement === "Audit";
+    const problem = spec && specProblem(spec);
     return [
-      ACCEPTED,
+      problem === undefined ? ACCEPTED : fails("Accepted", problem),
       isAudit
         ? fails("Enforced", { reason: "Audit", message: `${counts} would be refused` })
         : holds("Enforced", "Enforced", `${counts} refused`),

@@ -5,6 +5,7 @@ import type { KubernetesClient, Query } from "../../kubernetes/client.ts";
 import { isClusterScoped, PLURAL_OF_KIND } from "../../kubernetes/kinds.ts";
 import { type ListWatchTiming, listWatch } from "../../kubernetes/list-watch.ts";
 import type { KubernetesObserver } from "../../kubernetes/observer.ts";
+import { isPolicy } from "./policy-shape.ts";
 import { shaperOf } from "./shape.ts";
 
 /** Where in the cluster a collection is read: everywhere, or in one namespace. */
@@ -34,6 +35,8 @@ interface Read {
 export class Collection {
   readonly #options: CollectionOptions;
   readonly #known = new Map<Key, string>();
+  /** What was emitted of policies: it holds on when a newer version cannot be read. */
+  readonly #policies = new Map<Key, Resource>();
 
   constructor(options: CollectionOptions) {
     this.#options = options;
@@ -45,14 +48,14 @@ export class Collection {
     const read = (object: ApiObject): Read => {
       const key = keyFor(kind, object.metadata.namespace ?? "", object.metadata.name);
       const version = object.metadata.resourceVersion ?? "";
-      const shaped = shape(object);
-      if ("resource" in shaped) return { key, version, resource: shaped.resource };
+      const shaped = shape(object, this.#policies.get(key));
+      const wrong = "problem" in shaped ? `it is left out, ${shaped.problem}` : shaped.warning;
       // A relist or a status write of others brings the same object again: one line a version is
       // enough.
-      if (this.#known.get(key) !== version) {
-        observer?.log?.("warn", `${key} is left out, it is not shaped as expected: ${shaped.problem}`);
+      if (wrong !== undefined && this.#known.get(key) !== version) {
+        observer?.log?.("warn", `${key} is not shaped as expected: ${wrong}`);
       }
-      return { key, version, resource: undefined };
+      return { key, version, resource: "resource" in shaped ? shaped.resource : undefined };
     };
     return listWatch<Read>(
       {
@@ -101,10 +104,12 @@ export class Collection {
 
   #set({ key, version, resource }: Read): void {
     this.#known.set(key, version);
+    if (resource !== undefined && isPolicy(resource.kind)) this.#policies.set(key, resource);
     this.#options.emit(key, resource);
   }
 
   #remove(key: Key): void {
+    this.#policies.delete(key);
     if (this.#known.delete(key)) this.#options.emit(key, undefined);
   }
 }

@@ -11,12 +11,22 @@ import type { Schema } from "../../api/admission/schema/schema.ts";
 
 export type Shaping = { readonly value: unknown } | { readonly problem: string };
 
+export interface Relaxation {
+  /** Of an object that holds secrets. */
+  readonly hidesValues?: boolean;
+  /** Enumerations are not checked: whoever reads the value knows what to do with a new one. */
+  readonly anyValue?: boolean;
+}
+
 /**
  * A function that copies what the schema knows of a value, with defaults, or says what does not
  * fit.
  */
-export function compileRelaxed(schema: Schema, hidesValues = false): (value: unknown) => Shaping {
-  const check = compile(relax(schema));
+export function compileRelaxed(
+  schema: Schema,
+  { hidesValues = false, anyValue = false }: Relaxation = {},
+): (value: unknown) => Shaping {
+  const check = compile(relax(schema, anyValue));
   return (value) => {
     const pass = new QuietPass();
     pass.hidesValues = hidesValues;
@@ -35,16 +45,18 @@ class QuietPass extends Pass {
   override unknownField(): void {}
 }
 
-function relax(schema: Schema): Schema {
+function relax(schema: Schema, anyValue: boolean): Schema {
   const { type, properties, additionalProperties, items, required, nullable } = schema;
   const open = schema["x-kubernetes-preserve-unknown-fields"] === true && properties === undefined;
   return {
     ...(type === undefined ? {} : { type }),
-    ...(properties === undefined ? {} : { properties: relaxAll(properties) }),
-    ...(additionalProperties === undefined ? {} : { additionalProperties: relax(additionalProperties) }),
-    ...(items === undefined ? {} : { items: relax(items) }),
+    ...(properties === undefined ? {} : { properties: relaxAll(properties, anyValue) }),
+    ...(additionalProperties === undefined
+      ? {}
+      : { additionalProperties: relax(additionalProperties, anyValue) }),
+    ...(items === undefined ? {} : { items: relax(items, anyValue) }),
     ...(required === undefined ? {} : { required }),
-    ...(schema.enum === undefined ? {} : { enum: schema.enum }),
+    ...(schema.enum === undefined || anyValue ? {} : { enum: schema.enum }),
     ...(schema.default === undefined ? {} : { default: schema.default }),
     ...(nullable === undefined ? {} : { nullable }),
     ...(schema["x-kubernetes-int-or-string"] ? { "x-kubernetes-int-or-string": true } : {}),
@@ -52,8 +64,10 @@ function relax(schema: Schema): Schema {
   };
 }
 
-function relaxAll(properties: Readonly<Record<string, Schema>>): Record<string, Schema> {
-  return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, relax(schema)]));
+function relaxAll(properties: Readonly<Record<string, Schema>>, anyValue: boolean): Record<string, Schema> {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [name, relax(schema, anyValue)]),
+  );
 }
 
 function describe({ path, message }: FieldError): string {

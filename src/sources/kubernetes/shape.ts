@@ -10,34 +10,95 @@ import type { Schema } from "../../api/admission/schema/schema.ts";
 import type { ObjectMeta } from "../../api/metadata.ts";
 import { GROUP_OF_KIND, type Kind, type Resource } from "../../api/resource.ts";
 import type { ApiObject } from "../../kubernetes/api-object.ts";
-import { compileRelaxed, type Shaping } from "./relaxed-schema.ts";
+import {
+  canClose,
+  compilePolicy,
+  compilePolicyStatus,
+  isPolicy,
+  lastReadable,
+  type PolicyShaping,
+} from "./policy-shape.ts";
+import { compileRelaxed } from "./relaxed-schema.ts";
 
-export type Shaped = { readonly resource: Resource } | { readonly problem: string };
+export type Shaped =
+  | {
+      readonly resource: Resource;
+      /** What is wrong with the object, and what is made of it. */
+      readonly warning?: string;
+    }
+  | { readonly problem: string };
 
-type Shaper = (object: ApiObject) => Shaped;
+/** `last`: what was made of the object before, if anything. */
+type Shaper = (object: ApiObject, last?: Resource) => Shaped;
 
 /** The shaper of a kind; lists and watches leave `apiVersion` and `kind` to the reader. */
 export function shaperOf(kind: Kind, apiVersion: string): Shaper {
   const version = apiVersion.slice(apiVersion.indexOf("/") + 1);
   const { status, ...properties } = propertiesOf(schemaOf(kind, version));
-  const shapeFields = compileRelaxed({ type: "object", properties, ...REQUIRED[kind] }, kind === "Secret");
-  const shapeStatus = status === undefined ? undefined : compileRelaxed(status);
-  return (object) => {
+  const shapeFields = fieldShaper(kind, properties);
+  const shapeStatus = statusShaper(kind, status);
+  return (object, last) => {
     const { apiVersion: _, kind: __, metadata, status: given, ...rest } = object;
-    const fields: Shaping = shapeFields(rest);
-    if ("problem" in fields) return fields;
-    // Checked, but kept as it is: entries of other controllers are written back exactly as they
-    // were.
-    const checked = shapeStatus !== undefined && given !== undefined ? shapeStatus(given) : undefined;
-    if (checked !== undefined && "problem" in checked) return { problem: `status.${checked.problem}` };
-    const resource = {
-      apiVersion,
-      kind,
-      metadata: shapeMetadata(kind, metadata),
-      ...(fields.value as object),
-      ...(checked === undefined ? {} : { status: given }),
+    const checked = shapeStatus(given);
+    if ("problem" in checked) return checked;
+    const shaped = (fields: object, more: Partial<ObjectMeta> = {}): Resource =>
+      ({
+        apiVersion,
+        kind,
+        metadata: { ...shapeMetadata(kind, metadata), ...more },
+        ...fields,
+        ...checked,
+      }) as unknown as Resource;
+    const fields = shapeFields(rest);
+    if ("value" in fields) {
+      const { value, warning } = fields;
+      return { resource: shaped(value), ...(warning === undefined ? {} : { warning }) };
+    }
+    const { problem, closed } = fields;
+    const before = isPolicy(kind) ? lastReadable(object, last) : undefined;
+    if (before !== undefined) {
+      const warning = `the last version that could be read holds, ${problem}`;
+      // The status must not say of a newer version what is true of the last one.
+      const { generation } = last?.metadata ?? {};
+      return { resource: shaped(before, generation === undefined ? {} : { generation }), warning };
+    }
+    if (closed === undefined) return { problem };
+    return { resource: shaped(closed), warning: `what it guards is closed, ${problem}` };
+  };
+}
+
+function fieldShaper(
+  kind: Kind,
+  properties: Readonly<Record<string, Schema>>,
+): (fields: object) => PolicyShaping {
+  if (canClose(kind)) return compilePolicy(properties["spec"] ?? {});
+  const schema: Schema = { type: "object", properties, ...REQUIRED[kind] };
+  const shape = compileRelaxed(schema, { hidesValues: kind === "Secret" });
+  return (fields) => {
+    const shaped = shape(fields);
+    return "problem" in shaped ? shaped : { value: shaped.value as object };
+  };
+}
+
+type StatusShaping = { readonly status?: unknown } | { readonly problem: string };
+
+/**
+ * Checked, but kept as it is: entries of other controllers are written back exactly as they were.
+ */
+function statusShaper(kind: Kind, schema: Schema | undefined): (given: unknown) => StatusShaping {
+  if (schema === undefined) return () => ({});
+  if (isPolicy(kind)) {
+    const shapePolicyStatus = compilePolicyStatus(schema);
+    return (given) => {
+      const status = shapePolicyStatus(given);
+      return status === undefined ? {} : { status };
     };
-    return { resource: resource as unknown as Resource };
+  }
+  const shape = compileRelaxed(schema);
+  return (given) => {
+    if (given === undefined) return {};
+    const checked = shape(given);
+    return "problem" in checked ? { problem: `status.${checked.problem}` } : { status: given };
   };
 }
 
@@ -57,6 +118,7 @@ const OWN_SCHEMAS: Readonly<Partial<Record<Kind, Schema>>> = {
   ConfigMap: CONFIG_MAP,
 };
 
+/** Without what the policies of mergeway.dev require: see `policy-shape.ts`. */
 const REQUIRED: Readonly<Partial<Record<Kind, Pick<Schema, "required">>>> = {
   EndpointSlice: { required: ["addressType"] },
   ...Object.fromEntries(

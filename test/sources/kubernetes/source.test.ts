@@ -135,6 +135,48 @@ describe("the source against a server that misbehaves", () => {
     ]);
   });
 
+  test("a policy that a newer version makes unreadable holds on until it is deleted", async () => {
+    const own = "/apis/mergeway.dev/v1alpha1";
+    const policy = (resourceVersion: string, rateLimits: unknown): object => ({
+      metadata: { name: "base", namespace: "infra", uid: "u", resourceVersion },
+      spec: { targetRefs: [{ kind: "Gateway", name: "gw" }], overrides: { rateLimits } },
+    });
+    overrides.set("/apis", (_seen, answer) =>
+      answer.json({ groups: [{ name: "mergeway.dev", versions: [{ version: "v1alpha1" }] }] }),
+    );
+    overrides.set(own, (_seen, answer) =>
+      answer.json({ resources: [{ name: "trafficpolicies", kind: "TrafficPolicy" }] }),
+    );
+    list(`${own}/trafficpolicies`, policy("2", [{ requests: 5 }]));
+    let news: Answer | undefined;
+    watches.set(`${own}/trafficpolicies`, (answer) => {
+      news = answer;
+    });
+    start();
+    await eventually(() => expect(news).toBeDefined());
+    const heard = (): unknown[] =>
+      batches.flat().flatMap(({ key, resource }) => {
+        if (key !== "TrafficPolicy/infra/base") return [];
+        return [resource?.kind === "TrafficPolicy" ? resource.spec : undefined];
+      });
+    const good = expect.objectContaining({
+      overrides: { rateLimits: [expect.objectContaining({ requests: 5 })] },
+    });
+    await eventually(() => expect(heard()).toEqual([good]));
+    news?.events({ type: "MODIFIED", object: policy("6", "few") });
+    await eventually(() => expect(heard()).toEqual([good, good]));
+    expect(logged.join("\n")).toContain(
+      "TrafficPolicy/infra/base is not shaped as expected: the last version that could be read holds",
+    );
+    news?.events({ type: "DELETED", object: policy("7", "few") });
+    await eventually(() => expect(heard()).toEqual([good, good, undefined]));
+    news?.events({ type: "ADDED", object: policy("8", "few") });
+    const closed = expect.objectContaining({
+      unreadable: expect.stringContaining("spec.overrides.rateLimits"),
+    });
+    await eventually(() => expect(heard()).toEqual([good, good, undefined, closed]));
+  });
+
   test("nothing is said before the slowest list has come", async () => {
     let finish: (() => void) | undefined;
     overrides.set("/api/v1/services", (_seen, answer) => {

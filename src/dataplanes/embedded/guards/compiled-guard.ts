@@ -14,6 +14,8 @@ export interface CompiledRateLimit {
   readonly refill: Refill | "never";
   readonly periodMs: number;
   readonly key: RateLimitKey;
+  /** The namespace of the policy. */
+  readonly tenant: string;
   /**
    * The part of a bucket's name that is the guard's. With the limit in it, a changed limit has
    * buckets of its own.
@@ -34,12 +36,12 @@ export function compiledGuard(item: GuardItem): CompiledGuard {
   return guard;
 }
 
-function compile({ id, check }: GuardItem): CompiledGuard {
+function compile({ id, policy, check }: GuardItem): CompiledGuard {
   const guard =
     check.type === "addresses"
       ? compileAddresses(check)
       : check.type === "rateLimit"
-        ? compileRateLimit(id, check)
+        ? compileRateLimit(id, policy.namespace, check)
         : undefined;
   return guard ?? { type: "unusable" };
 }
@@ -58,7 +60,7 @@ function compileAddresses({ allow, deny = [] }: AddressCheck): CompiledGuard | u
   };
 }
 
-function compileRateLimit(id: string, check: RateLimitCheck): CompiledGuard | undefined {
+function compileRateLimit(id: string, tenant: string, check: RateLimitCheck): CompiledGuard | undefined {
   const { requests, periodMs, burst } = check;
   const refill = refillOf(check);
   if (refill === undefined) return undefined;
@@ -70,6 +72,7 @@ function compileRateLimit(id: string, check: RateLimitCheck): CompiledGuard | un
     refill,
     periodMs,
     key,
+    tenant,
     name: [id, requests, periodMs, burst, keyName].join("\0"),
   };
 }

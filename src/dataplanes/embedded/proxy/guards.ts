@@ -51,7 +51,7 @@ function passGuard(serving: GuardServing, request: RoutedRequest, id: ItemId): b
 function secondsToWait(
   { table, buckets }: GuardServing,
   request: RoutedRequest,
-  { refill, periodMs, key, name }: CompiledRateLimit,
+  { refill, periodMs, key, tenant, name }: CompiledRateLimit,
 ): number {
   if (refill === "never") return wholeSeconds(periodMs / 1_000);
   const { listener, authority } = request;
@@ -59,7 +59,7 @@ function secondsToWait(
   // Not the host whose rule serves: a name has one bucket, whichever of its hosts the rule is of.
   const [host] = table.hostsFor(listener.id, hostnameOf(authority));
   const bucket = [name, listener.id, host?.hostname ?? "", keyOf(request, key)].join("\0");
-  const waitNs = buckets.take(bucket, refill);
+  const waitNs = buckets.take({ tenant, name: bucket }, refill);
   return waitNs === 0n ? 0 : wholeSeconds(Number(waitNs) / 1e9);
 }
 
@@ -70,7 +70,7 @@ function wholeSeconds(seconds: number): number {
 function keyOf(request: RoutedRequest, key: RateLimitKey): string {
   if (key.type === "all") return "";
   if (key.type === "client") return clientKey(request.client.address);
-  if (key.name === "host") return request.authority;
+  if (key.name === "host") return hostnameOf(request.authority);
   let value: string | undefined;
   for (const [name, each] of request.headers) {
     if (name !== key.name) continue;

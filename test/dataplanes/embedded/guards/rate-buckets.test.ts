@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
 import {
+  type Bucket,
   createBucketMemory,
   RateBuckets,
   type Refill,
@@ -15,6 +16,10 @@ function refill(requests: number, periodMs: number, burst: number): Refill {
   const found = refillOf({ requests, periodMs, burst });
   if (typeof found !== "object") throw new Error(`no refill: ${found}`);
   return found;
+}
+
+function named(name: string, tenant = "team"): Bucket {
+  return { tenant, name };
 }
 
 /** A clock that stands until it is told to go on. */
@@ -49,7 +54,7 @@ describe("token buckets", () => {
         tokens = Math.min(burst, tokens + ((at() - last) * requests) / periodMs);
         last = at();
         const expected = tokens >= 0.999;
-        expect(buckets.take("one", limit) === 0n).toBe(expected);
+        expect(buckets.take(named("one"), limit) === 0n).toBe(expected);
         if (expected) tokens -= 1;
       }
     }
@@ -58,13 +63,13 @@ describe("token buckets", () => {
   test("who is refused is told when the next token comes, and then there is one", () => {
     const { buckets, pass } = standing();
     const limit = refill(1, 10_000, 2);
-    expect([buckets.take("a", limit), buckets.take("a", limit)]).toEqual([0n, 0n]);
-    expect(buckets.take("a", limit)).toBe(10_000n * MS);
+    expect([buckets.take(named("a"), limit), buckets.take(named("a"), limit)]).toEqual([0n, 0n]);
+    expect(buckets.take(named("a"), limit)).toBe(10_000n * MS);
     pass(4_000);
-    expect(buckets.take("a", limit)).toBe(6_000n * MS);
+    expect(buckets.take(named("a"), limit)).toBe(6_000n * MS);
     pass(6_000);
-    expect(buckets.take("a", limit)).toBe(0n);
-    expect(buckets.take("b", limit)).toBe(0n);
+    expect(buckets.take(named("a"), limit)).toBe(0n);
+    expect(buckets.take(named("b"), limit)).toBe(0n);
   });
 
   test("no limit is too small, too large or too slow", () => {
@@ -82,13 +87,13 @@ describe("token buckets", () => {
         for (const periodMs of [1, 1000, 365 * 24 * HOUR, Number.MAX_SAFE_INTEGER]) {
           const { buckets, pass } = standing();
           const limit = refill(requests, periodMs, burst);
-          expect(buckets.take("a", limit)).toBe(0n);
-          const second = buckets.take("a", limit);
+          expect(buckets.take(named("a"), limit)).toBe(0n);
+          const second = buckets.take(named("a"), limit);
           expect(second === 0n).toBe(burst > 1);
           expect(second).toBeGreaterThanOrEqual(0n);
           expect(second).toBeLessThanOrEqual(2n ** 61n);
           pass(1000);
-          expect(buckets.take("a", limit)).toBeGreaterThanOrEqual(0n);
+          expect(buckets.take(named("a"), limit)).toBeGreaterThanOrEqual(0n);
         }
       }
     }
@@ -100,25 +105,85 @@ describe("token buckets", () => {
     let now = 5_000_000_000n;
     const buckets = new RateBuckets(memory, () => now);
     const slow = refill(1, HOUR, 100);
-    for (let taken = 0; taken < 100; taken++) expect(buckets.take("busy", slow)).toBe(0n);
+    for (let taken = 0; taken < 100; taken++) expect(buckets.take(named("busy"), slow)).toBe(0n);
     for (let index = 0; index < 20_000; index++) {
       now += 1_000n;
-      expect(buckets.take(`name ${index}`, slow)).toBe(0n);
+      expect(buckets.take(named(`name ${index}`), slow)).toBe(0n);
     }
     expect(memory.words.byteLength).toBe(bytes);
-    expect(buckets.take("busy", slow)).toBeGreaterThan(0n);
+    expect(buckets.take(named("busy"), slow)).toBeGreaterThan(0n);
   });
 
   test("buckets that are full again make room before any other", () => {
     const { buckets, pass } = standing(8);
     const slow = refill(1, HOUR, 1);
     const fast = refill(1000, 1000, 1);
-    for (let index = 0; index < 7; index++) expect(buckets.take(`slow ${index}`, slow)).toBe(0n);
+    for (let index = 0; index < 7; index++) expect(buckets.take(named(`slow ${index}`), slow)).toBe(0n);
     for (let index = 0; index < 1_000; index++) {
       pass(2);
-      expect(buckets.take(`fast ${index}`, fast)).toBe(0n);
+      expect(buckets.take(named(`fast ${index}`), fast)).toBe(0n);
     }
-    for (let index = 0; index < 7; index++) expect(buckets.take(`slow ${index}`, slow)).toBeGreaterThan(0n);
+    for (let index = 0; index < 7; index++)
+      expect(buckets.take(named(`slow ${index}`), slow)).toBeGreaterThan(0n);
+  });
+
+  test("many long buckets of one tenant do not displace the short ones of another", () => {
+    const { buckets, pass } = standing();
+    const day = refill(1, 24 * HOUR, 1);
+    const short = refill(10, 1000, 10);
+    let attacks = 0;
+    const attack = (count: number): void => {
+      for (const end = attacks + count; attacks < end; attacks++) {
+        buckets.take(named(`evil ${attacks}`, "evil"), day);
+      }
+    };
+    attack(200_000);
+    const keys = 2_000;
+    const seconds = 2;
+    let passed = 0;
+    for (let round = 0; round < seconds * 20; round++) {
+      for (let key = 0; key < keys; key++) {
+        if (buckets.take(named(`good ${key}`, "good"), short) === 0n) passed++;
+        if (buckets.take(named(`good ${key}`, "good"), short) === 0n) passed++;
+      }
+      attack(1_000);
+      pass(50);
+    }
+    const allowed = keys * (10 + 10 * seconds);
+    expect(passed / allowed).toBeLessThan(1.02);
+    expect(passed / allowed).toBeGreaterThan(0.9);
+  }, 60_000);
+
+  test("a tenant with more keys than there is room leaves another what it has, and gives way to its share", () => {
+    const { buckets } = standing(8);
+    const day = refill(1, 24 * HOUR, 1);
+    const hour = refill(1, HOUR, 1);
+    for (let index = 0; index < 100; index++) buckets.take(named(`evil ${index}`, "evil"), day);
+    const good = Array.from({ length: 4 }, (_, index) => named(`good ${index}`, "good"));
+    for (const each of good) expect(buckets.take(each, hour)).toBe(0n);
+    for (let index = 100; index < 200; index++) buckets.take(named(`evil ${index}`, "evil"), day);
+    for (const each of good) expect(buckets.take(each, hour)).toBeGreaterThan(0n);
+    // The fifth is beyond the half that the two share.
+    expect(buckets.take(named("good 4", "good"), hour)).toBe(0n);
+    const left = Array.from({ length: 200 }, (_, index) => named(`evil ${index}`, "evil"));
+    expect(left.filter((each) => buckets.take(each, day) > 0n).length).toBeGreaterThanOrEqual(3);
+  });
+
+  test("a tenant that comes to a set of eight others displaces by chance, not the shortest", () => {
+    const displaced = new Set<string>();
+    for (let round = 0; round < 100; round++) {
+      const { buckets } = standing(8);
+      const others = Array.from({ length: 8 }, (_, index) => named("key", `team ${index}`));
+      for (const [index, { tenant }] of others.entries())
+        buckets.take(named(tenant, tenant), refill(1, HOUR * (index + 1), 1));
+      buckets.take(named("new", "new"), refill(1, HOUR, 1));
+      for (const { tenant } of others.toReversed()) {
+        if (buckets.take(named(tenant, tenant), refill(1, HOUR, 1)) !== 0n) continue;
+        displaced.add(tenant);
+        break;
+      }
+    }
+    expect(displaced.size).toBeGreaterThan(4);
   });
 
   test("a lock that a dead thread has left behind is taken over", () => {
@@ -127,14 +192,14 @@ describe("token buckets", () => {
     const buckets = new RateBuckets(memory);
     const limit = refill(1, HOUR, 2);
     words[0] = process.hrtime.bigint();
-    expect(buckets.take("a", limit)).toBe(0n);
+    expect(buckets.take(named("a"), limit)).toBe(0n);
     expect(words[0]).toBe(0n);
     // It may have died in the middle of a replacement as well.
-    for (let slot = 1; slot < words.length; slot += 2) words[slot + 1] = -1n;
+    for (let slot = 1; slot < words.length; slot += 3) words[slot + 1] = -1n;
     words[0] = process.hrtime.bigint();
-    expect(buckets.take("a", limit)).toBe(0n);
-    expect(buckets.take("a", limit)).toBe(0n);
-    expect(buckets.take("a", limit)).toBeGreaterThan(0n);
+    expect(buckets.take(named("a"), limit)).toBe(0n);
+    expect(buckets.take(named("a"), limit)).toBe(0n);
+    expect(buckets.take(named("a"), limit)).toBeGreaterThan(0n);
   });
 
   test("which names share a set is another matter in every process", () => {
@@ -143,8 +208,8 @@ describe("token buckets", () => {
       const { buckets } = standing(16);
       const limit = refill(1, HOUR, 1);
       const names = Array.from({ length: 64 }, (_, index) => `name ${index}`);
-      for (const name of names) buckets.take(name, limit);
-      return names.map((name) => (buckets.take(name, limit) === 0n ? "0" : "1")).join("");
+      for (const name of names) buckets.take(named(name), limit);
+      return names.map((name) => (buckets.take(named(name), limit) === 0n ? "0" : "1")).join("");
     };
     expect(new Set(Array.from({ length: 10 }, left)).size).toBeGreaterThan(1);
   });
@@ -186,7 +251,7 @@ async function takeInThread(task: Task): Promise<number> {
         Atomics.add(ready, 0, 1);
         while (Atomics.load(ready, 0) < 2 * (name + 1)) {}
         for (let round = 0; round < rounds; round++) {
-          if (buckets.take("name " + name, refill) === 0n) passed++;
+          if (buckets.take({ tenant: "team", name: "name " + name }, refill) === 0n) passed++;
         }
       }
       parentPort.postMessage(passed);
