@@ -55,6 +55,16 @@ async function serving(rules: readonly Rule[], guards: readonly GuardItem[]): Pr
   ]);
 }
 
+function configOfGateway(): GatewayConfig {
+  return new GatewayConfig({
+    gateway,
+    lingerMs: 0,
+    trustedHops: 0,
+    accessLog: undefined,
+    bind: ({ port: number }) => ({ address: "127.0.0.1", port: number }),
+  });
+}
+
 async function statusFor(plane: PlaneUnderTest, client: string, more: Partial<Ask> = {}): Promise<number> {
   const headers = { "x-forwarded-for": client, ...more.headers };
   return (await ask(plane.at(80), { host: "shop.example", ...more, headers })).status;
@@ -84,14 +94,25 @@ test("a changed guard changes no listener of Envoy", async () => {
   expect(await statusFor(plane, "192.0.2.1")).toBe(200);
 });
 
+test.each([
+  ["of the same range", (): string => "::/0"],
+  ["of different ranges", (at: number): string => `10.${at >> 8}.${at & 255}.0/24`],
+])("a long list %s is read once, whatever the number of hostnames", (_, text) => {
+  const config = configOfGateway();
+  const range = Array.from({ length: 4_096 }, (_each, at) => text(at));
+  const guards = ["g", "h"].map((id) => guard(id, { type: "addresses", allow: range, deny: range }));
+  const hosts = Array.from({ length: 60 }, (_each, at) =>
+    host(wild, `h${at}.wild.example`, [rule({ action: forwardTo("b"), guards: ["g", "h"] })]),
+  );
+  const start = performance.now();
+  config.apply({ upserts: [http, wild, ...guards, ...hosts, backend("b", [1])], removes: [] });
+  // When each hostname read the lists again, 5 s for different ranges and 2 minutes for the same one.
+  expect(performance.now() - start).toBeLessThan(2_500);
+  expect(config.store.get("scope", "80/h59.wild.example")).toBeDefined();
+});
+
 test("a changed guard changes the scopes and ports whose rules name it, and nothing else", () => {
-  const config = new GatewayConfig({
-    gateway,
-    lingerMs: 0,
-    trustedHops: 0,
-    accessLog: undefined,
-    bind: ({ port: number }) => ({ address: "127.0.0.1", port: number }),
-  });
+  const config = configOfGateway();
   const tcp = port(7000, "tcp");
   const open = listener("open", tcp, "", { protocol: "TCP" });
   const other = listener("other", http, "other.example");

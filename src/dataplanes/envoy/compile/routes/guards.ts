@@ -18,14 +18,13 @@ import {
   type LimitShape,
   limitsMetadata,
   MOST_TOKENS,
-  routeAdmission,
   scopeLimits,
   type TokenBucket,
 } from "../../messages/guards.ts";
 import { headerMatch } from "../../messages/route.ts";
 import type { Message } from "../../wire/protobuf.ts";
 import type { Admission } from "../address-ranges.ts";
-import { admissionOfChecks, guardsOf, shapeOf } from "../guard-addresses.ts";
+import { admissionOfChecks, encodedAdmission, guardsOf } from "../guard-addresses.ts";
 import { ADDRESS_FILTER, LIMIT_FILTER } from "../names.ts";
 import { isToken } from "./servable.ts";
 
@@ -144,7 +143,7 @@ export class ScopeGuards {
   #admission(guards: readonly GuardItem[], admission: Admission): string {
     const lists = guards.filter(({ check }) => check.type === "addresses").map(({ id }) => id);
     const key = lists.join("\n");
-    if (!this.#admissions.has(key)) this.#admissions.set(key, routeAdmission(shapeOf(admission)));
+    if (!this.#admissions.has(key)) this.#admissions.set(key, encodedAdmission(admission));
     return key;
   }
 
