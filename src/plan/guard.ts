@@ -42,7 +42,10 @@ export interface RateLimitCheck {
   readonly requests: number;
   readonly periodMs: number;
   readonly burst: number;
-  /** What has its own bucket. A header that is absent or repeated counts as one empty value. */
+  /**
+   * What has its own bucket. A header that is absent or repeated counts as one empty value. The
+   * header Host is no key beyond the hostname pattern: there are many ways to write one host.
+   */
   readonly key: RateLimitKey;
 }
 

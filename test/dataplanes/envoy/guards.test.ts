@@ -5,8 +5,11 @@ import { once } from "node:events";
 import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { LIMIT_FILTER } from "../../../src/dataplanes/envoy/compile/names.ts";
+import { bucketOf, ScopeGuards } from "../../../src/dataplanes/envoy/compile/routes/guards.ts";
 import type { EnvoyDataPlane } from "../../../src/dataplanes/envoy/envoy-data-plane.ts";
 import { GatewayConfig } from "../../../src/dataplanes/envoy/gateway-config.ts";
+import { type LimitShape, scopeLimits } from "../../../src/dataplanes/envoy/messages/guards.ts";
 import type { GuardCheck, GuardItem, RateLimitCheck } from "../../../src/plan/guard.ts";
 import type { PlanItem, PortItem } from "../../../src/plan/plan.ts";
 import type { Rule } from "../../../src/plan/rule.ts";
@@ -109,6 +112,30 @@ test.each([
   // When each hostname read the lists again, 5 s for different ranges and 2 minutes for the same one.
   expect(performance.now() - start).toBeLessThan(2_500);
   expect(config.store.get("scope", "80/h59.wild.example")).toBeDefined();
+});
+
+test("all limits of a hostname with keys share one budget of keys", () => {
+  const byClient: LimitShape = { word: "0", bucket: bucketOf(limit(1)), key: { type: "client" } };
+  const shapes = (keyed: number): readonly LimitShape[] =>
+    Array.from({ length: keyed + 1 }, (_, at) =>
+      at < keyed ? { ...byClient, word: `${at}` } : { ...byClient, word: `${at}`, key: { type: "all" } },
+    );
+  for (const [keyed, keys] of [
+    [1, 4_096],
+    [2, 2_048],
+    [3, 1_365],
+    [64, 64],
+    [100, 64],
+  ] as const) {
+    const checks = Array.from({ length: keyed + 1 }, (_, at) =>
+      guard(`g${at}`, limit(1, at < keyed ? { key: { type: "client" } } : {})),
+    );
+    const guards = new ScopeGuards(
+      checks.map(({ id }) => rule({ action: forwardTo("b"), guards: [id] })),
+      (id) => checks.find((each) => each.id === id),
+    );
+    expect(guards.scope, `${keyed}`).toEqual([[LIMIT_FILTER, scopeLimits(shapes(keyed), keys)]]);
+  }
 });
 
 test("a changed guard changes the scopes and ports whose rules name it, and nothing else", () => {

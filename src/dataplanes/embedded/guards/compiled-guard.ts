@@ -62,8 +62,7 @@ function compileRateLimit(id: string, check: RateLimitCheck): CompiledGuard | un
   const { requests, periodMs, burst } = check;
   const refill = refillOf(check);
   if (refill === undefined) return undefined;
-  const key: RateLimitKey =
-    check.key.type === "header" ? { type: "header", name: check.key.name.toLowerCase() } : check.key;
+  const key = keyOf(check.key);
   const keyName = key.type === "header" ? `header ${key.name}` : key.type;
   return {
     type: "rateLimit",
@@ -72,4 +71,11 @@ function compileRateLimit(id: string, check: RateLimitCheck): CompiledGuard | un
     key,
     name: [id, requests, periodMs, burst, keyName].join("\0"),
   };
+}
+
+/** Host is written in many ways, and buckets are of one hostname pattern already. */
+function keyOf(key: RateLimitKey): RateLimitKey {
+  if (key.type !== "header") return key;
+  const name = key.name.toLowerCase();
+  return name === "host" ? { type: "all" } : { type: "header", name };
 }

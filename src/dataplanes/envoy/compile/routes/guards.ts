@@ -29,10 +29,13 @@ import { ADDRESS_FILTER, LIMIT_FILTER } from "../names.ts";
 import { isToken } from "./servable.ts";
 
 /**
- * Buckets for one limit, at most; the least recently used one goes first. About 500 bytes each, and
- * more with long values.
+ * Buckets for all limits of a scope that have a key, in equal parts; of each limit the least
+ * recently used one goes first. About 500 bytes each, and more with long values. The budget is the
+ * scope's, so that no other scope changes when one gains a limit.
  */
-const KEYS = 16_384;
+const KEYS = 4_096;
+/** Of one limit, however many there are. */
+const LEAST_KEYS = 64;
 /**
  * A value that has a bucket of its own. Two fields are one list to Envoy, so a list is no value;
  * and what is longer would be memory at a client's will.
@@ -107,8 +110,14 @@ export class ScopeGuards {
       ...(shared === undefined ? [] : [[ADDRESS_FILTER, shared] as const]),
       ...(this.#limits.size === 0
         ? []
-        : [[LIMIT_FILTER, scopeLimits([...this.#limits.values()], KEYS)] as const]),
+        : [[LIMIT_FILTER, scopeLimits([...this.#limits.values()], this.#keys)] as const]),
     ];
+  }
+
+  /** For each limit. */
+  get #keys(): number {
+    const keyed = [...this.#limits.values()].filter(({ key }) => key.type !== "all").length;
+    return Math.max(LEAST_KEYS, Math.floor(KEYS / Math.max(1, keyed)));
   }
 
   #perFilter(addresses: string): PerFilter {
@@ -172,8 +181,9 @@ function isApplicable({ requests, periodMs, burst, key }: RateLimitCheck): boole
 
 function keyOf({ key }: RateLimitCheck): LimitShape["key"] {
   if (key.type !== "header") return key;
-  // The host is no header to Envoy.
-  const name = key.name.toLowerCase() === "host" ? ":authority" : key.name;
+  const { name } = key;
+  // A client can write one host in many ways; a scope is of one hostname already.
+  if (name.toLowerCase() === "host") return { type: "all" };
   return { type: "header", name, match: headerMatch({ name, type: "regex", value: OWN_VALUE }) };
 }
 
