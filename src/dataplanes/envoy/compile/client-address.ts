@@ -21,8 +21,8 @@ export interface TrustedPeers {
 }
 
 const NOBODY: Trust = { type: "nobody" };
-/** Beyond it no header has entries. */
-const MOST_HOPS = 1_000;
+/** As many as a ClientPolicy can have. */
+const MOST_HOPS = 32;
 
 /** Of one port; `trustedHops`: what holds for ports that say nothing themselves. */
 export function trustOf({ clientAddress }: PortItem, trustedHops: number): readonly TrustedPeers[] {
