@@ -109,7 +109,7 @@ test.each([
   );
   const start = performance.now();
   config.apply({ upserts: [http, wild, ...guards, ...hosts, backend("b", [1])], removes: [] });
-  // When each hostname read the lists again, 5 s for different ranges and 2 minutes for the same one.
+  // When each hostname read them again, 5 s for different ranges, 2 minutes for the same one.
   expect(performance.now() - start).toBeLessThan(2_500);
   expect(config.store.get("scope", "80/h59.wild.example")).toBeDefined();
 });
@@ -370,6 +370,21 @@ test("on a port for both IPv4 and IPv6, clients of IPv4 are compared as such", a
   expect((await ask(plane.at(80), { host: "shop.example" })).status).toBe(200);
   await plane.apply({ upserts: [guard("g", { type: "addresses", allow: ["::/0"] })], removes: [] });
   expect((await ask(plane.at(80), { host: "shop.example" })).status).toBe(403);
+});
+
+test("with hops, entries of proxies are counted and not read", async () => {
+  const far = port(80, "http", { clientAddress: { forwardedFor: { hops: 3 } } });
+  const own = listener("own", far, "shop.example");
+  const plane = await stage.start([
+    far,
+    own,
+    guard("g", only("192.0.2.1")),
+    host(own, "shop.example", [rule({ action: forwardTo("b"), guards: ["g"] })]),
+    backend("b", [await stage.backends.echo("b")]),
+  ]);
+  expect(await statusFor(plane, "192.0.2.1, unknown, 203.0.113.7")).toBe(200);
+  expect(await statusFor(plane, "unknown, 192.0.2.1, 203.0.113.7")).toBe(200);
+  expect(await statusFor(plane, "192.0.2.1, 192.0.2.9, unknown, 203.0.113.7")).toBe(403);
 });
 
 test("trust by networks holds on TLS ports, also for listeners with chains of their own", async () => {

@@ -2,7 +2,8 @@
  * How a port finds the address of a client (plan/client-address.ts), as connection managers of
  * Envoy. Whoever is not trusted meets a manager that overwrites what clients say of themselves.
  * Where trust depends on the peer, there are two managers, and filter chains by source address
- * decide between them: Envoy's own detection leaves a forged field to the backend.
+ * decide between them: Envoy's own detection leaves a forged field to the backend. Of hops, the
+ * entries of proxies are counted and not read.
  */
 
 import type { PortItem } from "../../../plan/plan.ts";
