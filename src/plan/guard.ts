@@ -43,8 +43,8 @@ export interface RateLimitCheck {
   readonly periodMs: number;
   readonly burst: number;
   /**
-   * What has its own bucket. A header that is absent or repeated counts as one empty value. A key
-   * by Host is the hostname, however it is written and with whatever port.
+   * What has its own bucket. A header that is absent or repeated counts as one empty value. The
+   * header Host is no key beyond the hostname pattern: there are many ways to write one host.
    */
   readonly key: RateLimitKey;
 }

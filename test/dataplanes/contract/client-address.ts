@@ -242,6 +242,24 @@ export function describeClientAddress(create: CreateDataPlane, traits: Traits): 
     expect(await statusFor(two, "192.0.2.1, 192.0.2.9, 203.0.113.1")).toBe(403);
   });
 
+  test("with hops, a list that is too short ends at its outermost entry, not at the peer", async () => {
+    const hidden = { proxyProtocol: "optional" } as const;
+    for (const clientAddress of [{ forwardedFor: { hops: 2 } }, { forwardedFor: { hops: 32 }, ...hidden }]) {
+      const plane = await start(clientAddress);
+      expect(await statusFor(plane, "192.0.2.1")).toBe(200);
+      await plane.apply({
+        upserts: [guard("g", { type: "addresses", allow: ["127.0.0.1/32"] })],
+        removes: [],
+      });
+      expect(await statusFor(plane, "198.51.100.66")).toBe(403);
+      const record = await plane.record(({ status }) => status === 403);
+      expect(record.client).toBe("198.51.100.66");
+      // Without a list, or with none that can be read, the peer is all that is known.
+      expect(await statusFor(plane, "unknown")).toBe(200);
+      expect((await ask(plane.at(80), { host: "shop.example" })).status).toBe(200);
+    }
+  });
+
   test("with networks, the client is the first address that is no proxy, from the peer outwards", async () => {
     const networks = ["127.0.0.1/32", "203.0.113.0/24", "2001:db8:ffff::/48"];
     const plane = await start({ forwardedFor: { networks } });

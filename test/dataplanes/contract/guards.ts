@@ -276,6 +276,22 @@ export function describeGuards(create: CreateDataPlane): void {
     expect(await as(["c", "d"])).toBe(429);
   });
 
+  test("a limit for each Host counts for each hostname pattern, however the host is written", async () => {
+    const plane = await start(limit(1, { type: "header", name: "Host" }));
+    const as = (name: string): Promise<number> => statusFor(plane, "192.0.2.1", { host: name });
+    expect(await as("shop.example")).toBe(200);
+    for (const name of [
+      "shop.example",
+      "SHOP.example",
+      "shop.example.",
+      "shop.example:80",
+      "shop.example:8080",
+    ])
+      expect(await as(name), name).toBe(429);
+    expect(await as("a.wild.example")).toBe(200);
+    expect(await as("A.wild.example:81")).toBe(429);
+  });
+
   test("hostnames of listeners have buckets of their own; names under one wildcard share one", async () => {
     const plane = await start(limit(1));
     const as = (name: string): Promise<number> => statusFor(plane, "192.0.2.1", { host: name });

@@ -92,6 +92,15 @@ test("a mapped address is in the ranges of IPv4 and in none of IPv6", () => {
   expect(isAdmitted("::ffff:192.0.3.1", admissionOf([{ allow: documentation, deny: [] }]))).toBe(false);
 });
 
+test("a range that is repeated, or within another one, adds nothing", () => {
+  const everything = readRanges(["::/0"]);
+  expect(readRanges(Array.from({ length: 4_096 }, () => "::/0"))).toEqual(everything);
+  const nested = Array.from({ length: 96 }, (_, length) => `::/${length}`);
+  expect(readRanges([...nested, "2001:db8::/32"])).toEqual(everything);
+  expect(readableRanges([...nested, "none"])).toEqual(everything);
+  expect(readRanges(["::/0", "10.0.0.0/8", "10.1.0.0/16"])).toHaveLength(97);
+});
+
 test("what is no range is not taken for one", () => {
   for (const text of [
     "",

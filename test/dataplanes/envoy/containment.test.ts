@@ -169,5 +169,59 @@ describe("the containment of a rejected scope", () => {
     expect(incident.untried).toEqual([]);
     expect(incident.servable("host")).toContain(after.rule);
     expect(incident.suspects).toEqual([after]);
+    // Nor when it gains or loses one.
+    for (const guards of [["g", "h"], []]) {
+      const other: Suspect = { ...after, rule: { ...after.rule, guards } };
+      incident.take([bad, other]);
+      expect(incident.untried).toEqual([]);
+      expect(incident.servable("host")).toContain(other.rule);
+    }
+  });
+
+  test("no rule behind a guarded one that is left out takes its requests, unless it has the same guards", () => {
+    const behind = (namespace: string, path: string, guards?: readonly string[]): Suspect => {
+      const made = rule({ path, action: forwardTo("b"), ...(guards === undefined ? {} : { guards }) });
+      const origin = { ...made.origin, namespace };
+      return { host: "host", hostname: "shop.example", rule: { ...made, origin } };
+    };
+    const before = behind("bad", "/before/it");
+    const omitted = behind("bad", "/#", ["g", "h"]);
+    const less = behind("bad", "/less", ["g"]);
+    const same = behind("bad", "/same", ["other", "h", "g"]);
+    const open = behind("good", "/open");
+    const wide: Suspect = { ...behind("good", "/wide"), host: "wide", hostname: "*.example" };
+    const all = [before, omitted, less, same, open, wide];
+    const served = (incident: Incident): readonly (readonly [string | undefined, string])[] =>
+      [...incident.servable("host"), ...incident.servable("wide")].map(
+        ({ match, action }) => [match.path?.value, action.type] as const,
+      );
+    const incident = new Incident();
+    incident.take(all);
+    incident.learn(all, [{ suspect: omitted, treatment: "omitted" }]);
+    expect(served(incident)).toEqual([
+      ["/before/it", "forward"],
+      ["/less", "respond"],
+      ["/same", "forward"],
+      ["/open", "respond"],
+      ["/wide", "respond"],
+    ]);
+    // One that is only to be tried closes nothing of other namespaces.
+    const later = behind("bad", "/later", ["g"]);
+    const rules = [later, bad, before, open];
+    const trying = new Incident();
+    trying.take([bad, before, open]);
+    trying.learn([bad, before, open], [{ suspect: bad, treatment: "omitted" }]);
+    trying.take(rules);
+    expect(trying.untried).toEqual([later]);
+    expect(served(trying)).toEqual([
+      ["/before/it", "respond"],
+      ["/open", "forward"],
+    ]);
+    trying.learn([later], []);
+    expect(served(trying)).toEqual([
+      ["/later", "forward"],
+      ["/before/it", "forward"],
+      ["/open", "forward"],
+    ]);
   });
 });

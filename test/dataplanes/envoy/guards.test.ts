@@ -5,8 +5,11 @@ import { once } from "node:events";
 import { connect as connectHttp2, type IncomingHttpHeaders } from "node:http2";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import { LIMIT_FILTER } from "../../../src/dataplanes/envoy/compile/names.ts";
+import { bucketOf, ScopeGuards } from "../../../src/dataplanes/envoy/compile/routes/guards.ts";
 import type { EnvoyDataPlane } from "../../../src/dataplanes/envoy/envoy-data-plane.ts";
 import { GatewayConfig } from "../../../src/dataplanes/envoy/gateway-config.ts";
+import { type LimitShape, scopeLimits } from "../../../src/dataplanes/envoy/messages/guards.ts";
 import type { GuardCheck, GuardItem, RateLimitCheck } from "../../../src/plan/guard.ts";
 import type { PlanItem, PortItem } from "../../../src/plan/plan.ts";
 import type { Rule } from "../../../src/plan/rule.ts";
@@ -55,6 +58,16 @@ async function serving(rules: readonly Rule[], guards: readonly GuardItem[]): Pr
   ]);
 }
 
+function configOfGateway(): GatewayConfig {
+  return new GatewayConfig({
+    gateway,
+    lingerMs: 0,
+    trustedHops: 0,
+    accessLog: undefined,
+    bind: ({ port: number }) => ({ address: "127.0.0.1", port: number }),
+  });
+}
+
 async function statusFor(plane: PlaneUnderTest, client: string, more: Partial<Ask> = {}): Promise<number> {
   const headers = { "x-forwarded-for": client, ...more.headers };
   return (await ask(plane.at(80), { host: "shop.example", ...more, headers })).status;
@@ -84,14 +97,49 @@ test("a changed guard changes no listener of Envoy", async () => {
   expect(await statusFor(plane, "192.0.2.1")).toBe(200);
 });
 
+test.each([
+  ["of the same range", (): string => "::/0"],
+  ["of different ranges", (at: number): string => `10.${at >> 8}.${at & 255}.0/24`],
+])("a long list %s is read once, whatever the number of hostnames", (_, text) => {
+  const config = configOfGateway();
+  const range = Array.from({ length: 4_096 }, (_each, at) => text(at));
+  const guards = ["g", "h"].map((id) => guard(id, { type: "addresses", allow: range, deny: range }));
+  const hosts = Array.from({ length: 60 }, (_each, at) =>
+    host(wild, `h${at}.wild.example`, [rule({ action: forwardTo("b"), guards: ["g", "h"] })]),
+  );
+  const start = performance.now();
+  config.apply({ upserts: [http, wild, ...guards, ...hosts, backend("b", [1])], removes: [] });
+  // When each hostname read them again, 5 s for different ranges, 2 minutes for the same one.
+  expect(performance.now() - start).toBeLessThan(2_500);
+  expect(config.store.get("scope", "80/h59.wild.example")).toBeDefined();
+});
+
+test("all limits of a hostname with keys share one budget of keys", () => {
+  const byClient: LimitShape = { word: "0", bucket: bucketOf(limit(1)), key: { type: "client" } };
+  const shapes = (keyed: number): readonly LimitShape[] =>
+    Array.from({ length: keyed + 1 }, (_, at) =>
+      at < keyed ? { ...byClient, word: `${at}` } : { ...byClient, word: `${at}`, key: { type: "all" } },
+    );
+  for (const [keyed, keys] of [
+    [1, 4_096],
+    [2, 2_048],
+    [3, 1_365],
+    [64, 64],
+    [100, 64],
+  ] as const) {
+    const checks = Array.from({ length: keyed + 1 }, (_, at) =>
+      guard(`g${at}`, limit(1, at < keyed ? { key: { type: "client" } } : {})),
+    );
+    const guards = new ScopeGuards(
+      checks.map(({ id }) => rule({ action: forwardTo("b"), guards: [id] })),
+      (id) => checks.find((each) => each.id === id),
+    );
+    expect(guards.scope, `${keyed}`).toEqual([[LIMIT_FILTER, scopeLimits(shapes(keyed), keys)]]);
+  }
+});
+
 test("a changed guard changes the scopes and ports whose rules name it, and nothing else", () => {
-  const config = new GatewayConfig({
-    gateway,
-    lingerMs: 0,
-    trustedHops: 0,
-    accessLog: undefined,
-    bind: ({ port: number }) => ({ address: "127.0.0.1", port: number }),
-  });
+  const config = configOfGateway();
   const tcp = port(7000, "tcp");
   const open = listener("open", tcp, "", { protocol: "TCP" });
   const other = listener("other", http, "other.example");
@@ -322,6 +370,21 @@ test("on a port for both IPv4 and IPv6, clients of IPv4 are compared as such", a
   expect((await ask(plane.at(80), { host: "shop.example" })).status).toBe(200);
   await plane.apply({ upserts: [guard("g", { type: "addresses", allow: ["::/0"] })], removes: [] });
   expect((await ask(plane.at(80), { host: "shop.example" })).status).toBe(403);
+});
+
+test("with hops, entries of proxies are counted and not read", async () => {
+  const far = port(80, "http", { clientAddress: { forwardedFor: { hops: 3 } } });
+  const own = listener("own", far, "shop.example");
+  const plane = await stage.start([
+    far,
+    own,
+    guard("g", only("192.0.2.1")),
+    host(own, "shop.example", [rule({ action: forwardTo("b"), guards: ["g"] })]),
+    backend("b", [await stage.backends.echo("b")]),
+  ]);
+  expect(await statusFor(plane, "192.0.2.1, unknown, 203.0.113.7")).toBe(200);
+  expect(await statusFor(plane, "unknown, 192.0.2.1, 203.0.113.7")).toBe(200);
+  expect(await statusFor(plane, "192.0.2.1, 192.0.2.9, unknown, 203.0.113.7")).toBe(403);
 });
 
 test("trust by networks holds on TLS ports, also for listeners with chains of their own", async () => {

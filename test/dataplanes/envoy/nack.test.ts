@@ -16,6 +16,7 @@ import {
   certificate,
   forwardTo,
   gateway,
+  guard,
   host,
   listener,
   port,
@@ -135,6 +136,19 @@ describe("a NACK of Envoy", () => {
     );
     await apply(plane, serving([good("one", "/new")]));
     await plane.until(() => plane.report(hostId)?.state === "programmed");
+  });
+
+  test("of a guarded rule's match leaves its requests to no rule that lets everybody in", async () => {
+    const { plane } = await start([
+      ...(await common()),
+      guard("g", { type: "addresses", allow: ["192.0.2.1/32"] }),
+      serving([good("one", "/first"), { ...badMatch("bad"), guards: ["g"] }, good("bad", "/")]),
+    ]);
+    expect(await statusOf(plane, "/first")).toBe(200);
+    expect(await statusOf(plane, "/a")).toBe(500);
+    await apply(plane, serving([good("one", "/first"), good("bad", "/")]));
+    await plane.until(() => plane.report(hostId)?.state === "programmed");
+    expect(await statusOf(plane, "/a")).toBe(200);
   });
 
   test("of one rule lets a fresh Envoy serve all other rules from its first request on", async () => {

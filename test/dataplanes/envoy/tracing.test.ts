@@ -4,6 +4,7 @@
  */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { EnvoyDataPlane } from "../../../src/dataplanes/envoy/envoy-data-plane.ts";
+import type { ClientAddressPlan } from "../../../src/plan/client-address.ts";
 import { createEnvoy } from "../support/envoy-plane.ts";
 import { ask, Backends } from "../support/http-peers.ts";
 import { lastingPort } from "../support/lasting-port.ts";
@@ -34,10 +35,10 @@ describe("tracing by Envoy", () => {
     collector.close();
   });
 
-  async function serve(sampling: number): Promise<void> {
+  async function serve(sampling: number, clientAddress?: ClientAddressPlan): Promise<void> {
     const plane = createEnvoy({ bind: { address: "127.0.0.1" } }, { tracing: { endpoint, sampling } });
     planes.push(plane);
-    const open = port(at, "http");
+    const open = port(at, "http", clientAddress === undefined ? {} : { clientAddress });
     const one = listener("one", open, "a.example");
     plane.apply({
       upserts: [
@@ -72,16 +73,25 @@ describe("tracing by Envoy", () => {
     expect(collector.all.includes("infra/edge")).toBe(true);
   });
 
-  test("nothing is sampled at 0 percent, whatever header of Envoy's own a client sends", async () => {
-    await serve(0);
-    const headers = { "x-client-trace-id": "mine", "x-envoy-force-trace": "1" };
-    for (let count = 0; count < 20; count++) await ask(at, { host: "a.example", path: "/quiet", headers });
-    // An Envoy that begins later and does sample: by the time that its spans are there, those of
-    // the first would be.
-    at = await lastingPort();
-    await serve(100);
-    await ask(at, { host: "a.example", path: "/loud" });
-    await expect.poll(() => collector.all.includes("/loud"), WAIT).toBe(true);
-    expect(collector.all.includes("/quiet")).toBe(false);
-  });
+  test.each([
+    ["nobody is trusted", undefined],
+    ["hops are trusted", { forwardedFor: { hops: 1 } }],
+    ["networks are trusted", { forwardedFor: { networks: ["127.0.0.0/8"] } }],
+  ])(
+    "nothing is sampled at 0 percent, whatever header of Envoy's own a client sends, if %s",
+    async (_, trust) => {
+      await serve(0, trust);
+      // The digit is where Envoy writes that a client has asked for a trace.
+      const id = "7b674932-635d-bceb-b907-12674f8c7267";
+      const headers = { "x-client-trace-id": "mine", "x-envoy-force-trace": "1", "x-request-id": id };
+      for (let count = 0; count < 20; count++) await ask(at, { host: "a.example", path: "/quiet", headers });
+      // An Envoy that begins later and does sample: by the time that its spans are there, those of
+      // the first would be.
+      at = await lastingPort();
+      await serve(100);
+      await ask(at, { host: "a.example", path: "/loud" });
+      await expect.poll(() => collector.all.includes("/loud"), WAIT).toBe(true);
+      expect(collector.all.includes("/quiet")).toBe(false);
+    },
+  );
 });

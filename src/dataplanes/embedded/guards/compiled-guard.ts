@@ -64,8 +64,7 @@ function compileRateLimit(id: string, tenant: string, check: RateLimitCheck): Co
   const { requests, periodMs, burst } = check;
   const refill = refillOf(check);
   if (refill === undefined) return undefined;
-  const key: RateLimitKey =
-    check.key.type === "header" ? { type: "header", name: check.key.name.toLowerCase() } : check.key;
+  const key = keyOf(check.key);
   const keyName = key.type === "header" ? `header ${key.name}` : key.type;
   return {
     type: "rateLimit",
@@ -75,4 +74,11 @@ function compileRateLimit(id: string, tenant: string, check: RateLimitCheck): Co
     tenant,
     name: [id, requests, periodMs, burst, keyName].join("\0"),
   };
+}
+
+/** Host is written in many ways, and buckets are of one hostname pattern already. */
+function keyOf(key: RateLimitKey): RateLimitKey {
+  if (key.type !== "header") return key;
+  const name = key.name.toLowerCase();
+  return name === "host" ? { type: "all" } : { type: "header", name };
 }

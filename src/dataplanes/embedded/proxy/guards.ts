@@ -70,7 +70,6 @@ function wholeSeconds(seconds: number): number {
 function keyOf(request: RoutedRequest, key: RateLimitKey): string {
   if (key.type === "all") return "";
   if (key.type === "client") return clientKey(request.client.address);
-  if (key.name === "host") return hostnameOf(request.authority);
   let value: string | undefined;
   for (const [name, each] of request.headers) {
     if (name !== key.name) continue;

@@ -20,18 +20,26 @@ const MAPPED = 0xffffn << 32n;
 
 /** Undefined: one of them is no range in CIDR notation. */
 export function readRanges(texts: readonly string[]): readonly AddressRange[] | undefined {
-  const ranges: AddressRange[] = [];
-  for (const text of texts) {
-    const range = readRange(text);
-    if (range === undefined) return undefined;
-    ranges.push(...withoutMapped(range));
-  }
-  return distinct(ranges);
+  const ranges = [...new Set(texts)].map(readRange);
+  return ranges.every((range) => range !== undefined) ? united(ranges) : undefined;
 }
 
 /** Without what is no range. */
 export function readableRanges(texts: readonly string[]): readonly AddressRange[] {
-  return distinct(texts.flatMap((text) => readRanges([text]) ?? []));
+  return united([...new Set(texts)].map(readRange).filter((range) => range !== undefined));
+}
+
+/**
+ * As they are written, in ranges that have nothing in common. What a wider one covers goes first:
+ * of all ranges around the mapped addresses one is left, and only that one becomes many.
+ */
+function united(ranges: readonly AddressRange[]): readonly AddressRange[] {
+  const [mapped, others] = [ranges.filter(isMapped), ranges.filter((range) => !isMapped(range))];
+  return [...uncovered(mapped), ...uncovered(others).flatMap(withoutMapped)];
+}
+
+function isMapped(range: AddressRange): boolean {
+  return isWithin(range, { first: MAPPED, length: MAPPED_LENGTH });
 }
 
 function readRange(text: string): AddressRange | undefined {
@@ -93,14 +101,30 @@ class RangeSet {
   }
 }
 
-function distinct(ranges: readonly AddressRange[]): readonly AddressRange[] {
-  return [...new Map(ranges.map((range) => [`${range.first}/${range.length}`, range])).values()];
+/** Without those that are within another one; in order, so that the wider one comes before them. */
+function uncovered(ranges: readonly AddressRange[]): readonly AddressRange[] {
+  const found: AddressRange[] = [];
+  let last: AddressRange | undefined;
+  for (const range of ranges.toSorted(byFirst)) {
+    if (last !== undefined && isWithin(range, last)) continue;
+    found.push(range);
+    last = range;
+  }
+  return found;
+}
+
+function byFirst(a: AddressRange, b: AddressRange): number {
+  if (a.first === b.first) return a.length - b.length;
+  return a.first < b.first ? -1 : 1;
 }
 
 /** Of two ranges one is within the other, or they have nothing in common. */
 function intersection(a: readonly AddressRange[], b: readonly AddressRange[]): readonly AddressRange[] {
   const [inA, inB] = [new RangeSet(a), new RangeSet(b)];
-  return distinct([...a.filter((range) => inB.contains(range)), ...b.filter((range) => inA.contains(range))]);
+  return uncovered([
+    ...a.filter((range) => inB.contains(range)),
+    ...b.filter((range) => inA.contains(range)),
+  ]);
 }
 
 /**
@@ -116,7 +140,7 @@ export interface Admission {
 export function admissionOf(
   lists: readonly { readonly allow?: readonly AddressRange[]; readonly deny: readonly AddressRange[] }[],
 ): Admission {
-  const deny = distinct(lists.flatMap((list) => list.deny));
+  const deny = uncovered(lists.flatMap((list) => list.deny));
   const allows = lists.flatMap(({ allow }) => (allow === undefined ? [] : [allow]));
   if (allows.length === 0) return { deny };
   const denied = new RangeSet(deny);

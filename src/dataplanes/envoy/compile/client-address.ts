@@ -2,7 +2,8 @@
  * How a port finds the address of a client (plan/client-address.ts), as connection managers of
  * Envoy. Whoever is not trusted meets a manager that overwrites what clients say of themselves.
  * Where trust depends on the peer, there are two managers, and filter chains by source address
- * decide between them: Envoy's own detection leaves a forged field to the backend.
+ * decide between them: Envoy's own detection leaves a forged field to the backend. Of hops, the
+ * entries of proxies are counted and not read.
  */
 
 import type { PortItem } from "../../../plan/plan.ts";
@@ -21,8 +22,8 @@ export interface TrustedPeers {
 }
 
 const NOBODY: Trust = { type: "nobody" };
-/** Beyond it no header has entries. */
-const MOST_HOPS = 1_000;
+/** As many as a ClientPolicy can have. */
+const MOST_HOPS = 32;
 
 /** Of one port; `trustedHops`: what holds for ports that say nothing themselves. */
 export function trustOf({ clientAddress }: PortItem, trustedHops: number): readonly TrustedPeers[] {

@@ -7,7 +7,7 @@ import { digest } from "../../../digest/digest.ts";
 import type { ItemId } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
 import type { Offender, Suspect } from "./offender-search.ts";
-import { answering500 } from "./rule-parts.ts";
+import { answering500, unguarded } from "./rule-parts.ts";
 
 export class Incident {
   readonly #refused: Map<string, Offender> = new Map();
@@ -36,12 +36,22 @@ export class Incident {
 
   /** A host's rules as they may be sent. */
   servable(host: ItemId): readonly Rule[] {
-    return [...this.#rules].flatMap(([digest, suspect]) => {
-      if (suspect.host !== host) return [];
-      const refused = this.#refused.get(digest);
-      if (refused !== undefined) return refused.treatment === "500" ? [answering500(suspect.rule)] : [];
-      return this.#isUntried(digest, suspect) ? [] : [suspect.rule];
-    });
+    const rules: Rule[] = [];
+    const leftOut = new LeftOut();
+    for (const [digest, suspect] of this.#rules) {
+      const { rule } = suspect;
+      const treatment = this.#treatmentOf(digest, suspect);
+      if (treatment === "omitted" || treatment === "untried") leftOut.add(rule, treatment);
+      else if (suspect.host === host)
+        rules.push(treatment === "500" || leftOut.opens(rule) ? answering500(rule) : rule);
+    }
+    return rules;
+  }
+
+  #treatmentOf(digest: string, suspect: Suspect): Offender["treatment"] | "untried" | undefined {
+    const refused = this.#refused.get(digest);
+    if (refused !== undefined) return refused.treatment;
+    return this.#isUntried(digest, suspect) ? "untried" : undefined;
   }
 
   get refused(): Iterable<Offender> {
@@ -100,12 +110,36 @@ export class Incident {
   }
 }
 
+/**
+ * The guards of rules that are left out. A rule behind them that lacks one may get requests that
+ * the guard would not let pass: which requests an omitted rule takes, nobody can say. A rule that
+ * is about to be tried closes nothing of other namespaces: it could change all the time.
+ */
+class LeftOut {
+  readonly #guards: Set<ItemId> = new Set();
+  readonly #guardsOf: Map<string, Set<ItemId>> = new Map();
+
+  add({ origin, guards = [] }: Rule, treatment: "omitted" | "untried"): void {
+    const known =
+      treatment === "omitted" ? this.#guards : (this.#guardsOf.get(origin.namespace) ?? new Set());
+    if (treatment === "untried") this.#guardsOf.set(origin.namespace, known);
+    for (const guard of guards) known.add(guard);
+  }
+
+  opens({ origin, guards = [] }: Rule): boolean {
+    const own = new Set(guards);
+    return [this.#guards, this.#guardsOf.get(origin.namespace)].some(
+      (each) => each?.isSubsetOf(own) === false,
+    );
+  }
+}
+
 /** Two rules with the same digest are the same for Envoy. */
 function suspectDigest({ host, rule, guards }: Pick<Suspect, "host" | "rule" | "guards">): string {
   return digest([host, rule, guards].map((part) => JSON.stringify(part)).join("\n"), "base64url");
 }
 
-/** Whatever its guards check. */
+/** Whichever guards it has, and whatever they check. */
 function ruleDigest({ host, rule }: Suspect): string {
-  return suspectDigest({ host, rule });
+  return suspectDigest({ host, rule: unguarded(rule) });
 }

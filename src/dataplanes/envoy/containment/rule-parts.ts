@@ -70,8 +70,8 @@ function forwardParts(action: ForwardAction, part: (field: string, without: Forw
     });
 }
 
-/** Only ever tried, or as an answer that lets nothing pass. */
-function unguarded({ guards: _guards, ...rule }: Rule): Rule {
+/** Only ever tried or compared, or as an answer that lets nothing pass. */
+export function unguarded({ guards: _guards, ...rule }: Rule): Rule {
   return rule;
 }
 

@@ -2,6 +2,7 @@
 
 import {
   explicitUint,
+  type Field,
   flag,
   type Message,
   message,
@@ -80,11 +81,10 @@ export function httpManager(shape: HttpShape): Message {
     ),
     shape.accessLog === undefined ? undefined : nested(13, shape.accessLog),
     // Envoy has one way or the other.
-    boolValue(14, shape.trust.type !== "networks"),
+    boolValue(14, shape.trust.type === "nobody"),
     // Interim answers (103 Early Hints) reach the client, and the backend itself says whether it
     // wants a body.
     flag(18, true),
-    shape.trust.type === "hops" ? uint(19, shape.trust.hops + 1) : undefined,
     nestedEach(23, [message(text(1, "websocket"), nestedEach(2, shape.upgradeFilters))]),
     duration(24, STREAM_IDLE_MS),
     flag(21, true),
@@ -97,7 +97,7 @@ export function httpManager(shape: HttpShape): Message {
     uint(34, PASS_THROUGH),
     nested(35, message(duration(1, 60_000), uint32Value(2, 128))),
     uint(45, KEEP_UNCHANGED),
-    shape.trust.type === "networks" ? nested(46, detectionByNetworks(shape.trust.cidrs)) : undefined,
+    nestedEach(46, detections(shape.trust)),
     flag(32, shape.trust.type !== "nobody"),
     nested(38, localReplies(shape.badRequests)),
     nested(48, message(flag(2, true))),
@@ -113,12 +113,24 @@ export function httpManager(shape: HttpShape): Message {
   );
 }
 
-function detectionByNetworks(cidrs: readonly Cidr[]): Message {
-  return extension(
-    "networks",
-    "envoy.extensions.http.original_ip_detection.xff.v3.XffConfig",
-    message(nested(2, message(nestedEach(1, cidrs.map(cidrRange))))),
-  );
+/**
+ * Tried in order until one finds an address. With hops, Envoy takes the peer for the client of a
+ * list that is too short: so the entries before the outermost are asked for, one by one.
+ */
+function detections(trust: HttpShape["trust"]): readonly Message[] {
+  switch (trust.type) {
+    case "nobody":
+      return [];
+    case "hops":
+      return Array.from({ length: trust.hops }, (_, index) => detection(uint(1, trust.hops - index)));
+    case "networks":
+      return [detection(nested(2, message(nestedEach(1, trust.cidrs.map(cidrRange)))))];
+  }
+}
+
+function detection(how: Field): Message {
+  const type = "envoy.extensions.http.original_ip_detection.xff.v3.XffConfig";
+  return extension("forwarded-for", type, message(how));
 }
 
 function scopedRoutes(scopeHeader: string): Message {

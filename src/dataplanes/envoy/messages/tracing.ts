@@ -21,8 +21,14 @@ export function openTelemetry({ cluster, service, sampling }: TracingShape): Mes
     text(1, "envoy.tracers.opentelemetry"),
     nested(3, any("envoy.config.trace.v3.OpenTelemetryConfig", config)),
   );
-  // No client can have its own requests traced by a header of Envoy's.
-  return message(nested(3, percent(0)), nested(4, percent(sampling)), nested(9, provider));
+  // No client can have its own requests traced by a header of Envoy's. Envoy believes a request id
+  // that comes through trusted proxies, and draws last of all from those that are to be traced.
+  return message(
+    nested(3, percent(0)),
+    nested(4, percent(100)),
+    nested(5, percent(sampling)),
+    nested(9, provider),
+  );
 }
 
 function percent(value: number): Message {

@@ -66,27 +66,6 @@ describe("guards of the embedded data plane", () => {
     expect(await retryAfter()).toBe(90);
   });
 
-  test("capitals, a dot or a port in Host give nobody a new bucket, another name does", async () => {
-    const wild = listener("wild", http, "*.wild.example");
-    const check = {
-      type: "rateLimit",
-      requests: 1,
-      periodMs: HOUR,
-      burst: 1,
-      key: { type: "header", name: "Host" },
-    } as const;
-    const plane = await stage.start([
-      ...(await items(check)),
-      wild,
-      host(wild, "*.wild.example", [rule({ action: forwardTo("b"), guards: ["g"] })]),
-    ]);
-    const status = async (name: string): Promise<number> => (await ask(plane.at(80), { host: name })).status;
-    expect(await status("a.wild.example")).toBe(200);
-    for (const name of ["A.Wild.Example", "a.wild.example.", "a.wild.example:80", "a.wild.example:81"])
-      expect(await status(name), name).toBe(429);
-    expect(await status("b.wild.example")).toBe(200);
-  });
-
   test("the connection of a refused request with a body goes on", async () => {
     const plane = await stage.start([
       ...(await items({ type: "addresses", deny: ["127.0.0.0/8"] })),

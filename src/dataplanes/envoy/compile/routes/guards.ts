@@ -18,22 +18,24 @@ import {
   type LimitShape,
   limitsMetadata,
   MOST_TOKENS,
-  routeAdmission,
   scopeLimits,
   type TokenBucket,
 } from "../../messages/guards.ts";
 import { headerMatch } from "../../messages/route.ts";
 import type { Message } from "../../wire/protobuf.ts";
 import type { Admission } from "../address-ranges.ts";
-import { admissionOfChecks, guardsOf, shapeOf } from "../guard-addresses.ts";
+import { admissionOfChecks, encodedAdmission, guardsOf } from "../guard-addresses.ts";
 import { ADDRESS_FILTER, LIMIT_FILTER } from "../names.ts";
 import { isToken } from "./servable.ts";
 
 /**
- * Buckets for one limit, at most; the least recently used one goes first. About 500 bytes each, and
- * more with long values.
+ * Buckets for all limits of a scope that have a key, in equal parts; of each limit the least
+ * recently used one goes first. About 500 bytes each, and more with long values. The budget is the
+ * scope's, so that no other scope changes when one gains a limit.
  */
-const KEYS = 16_384;
+const KEYS = 4_096;
+/** Of one limit, however many there are. */
+const LEAST_KEYS = 64;
 /**
  * A value that has a bucket of its own. Two fields are one list to Envoy, so a list is no value;
  * and what is longer would be memory at a client's will.
@@ -108,8 +110,14 @@ export class ScopeGuards {
       ...(shared === undefined ? [] : [[ADDRESS_FILTER, shared] as const]),
       ...(this.#limits.size === 0
         ? []
-        : [[LIMIT_FILTER, scopeLimits([...this.#limits.values()], KEYS)] as const]),
+        : [[LIMIT_FILTER, scopeLimits([...this.#limits.values()], this.#keys)] as const]),
     ];
+  }
+
+  /** For each limit. */
+  get #keys(): number {
+    const keyed = [...this.#limits.values()].filter(({ key }) => key.type !== "all").length;
+    return Math.max(LEAST_KEYS, Math.floor(KEYS / Math.max(1, keyed)));
   }
 
   #perFilter(addresses: string): PerFilter {
@@ -144,7 +152,7 @@ export class ScopeGuards {
   #admission(guards: readonly GuardItem[], admission: Admission): string {
     const lists = guards.filter(({ check }) => check.type === "addresses").map(({ id }) => id);
     const key = lists.join("\n");
-    if (!this.#admissions.has(key)) this.#admissions.set(key, routeAdmission(shapeOf(admission)));
+    if (!this.#admissions.has(key)) this.#admissions.set(key, encodedAdmission(admission));
     return key;
   }
 
@@ -173,8 +181,9 @@ function isApplicable({ requests, periodMs, burst, key }: RateLimitCheck): boole
 
 function keyOf({ key }: RateLimitCheck): LimitShape["key"] {
   if (key.type !== "header") return key;
-  // The host is no header to Envoy.
-  const name = key.name.toLowerCase() === "host" ? ":authority" : key.name;
+  const { name } = key;
+  // A client can write one host in many ways; a scope is of one hostname already.
+  if (name.toLowerCase() === "host") return { type: "all" };
   return { type: "header", name, match: headerMatch({ name, type: "regex", value: OWN_VALUE }) };
 }
 
