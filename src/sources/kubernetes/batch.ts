@@ -31,7 +31,8 @@ interface Changes {
  *
  * - A batch is closed when its gathering time ends. It waits for the objects that are missing then,
  *   and for no later ones: a steady flow of new references delays nobody.
- * - Batches keep their order. What comes while one waits is in the next one.
+ * - Batches keep their order. An object that one waits for goes with it; whatever else comes
+ *   meanwhile is in the next one.
  * - An object that does not come within `waitMs` is not waited for again until it has come: one
  *   Secret that cannot be read delays others once.
  */
@@ -48,9 +49,14 @@ export class Batch {
   }
 
   add(key: Key, resource: Resource | undefined): void {
+    const waiting = this.#waiting;
+    if (waiting?.missing.has(key)) {
+      waiting.changes.newest.set(key, resource);
+      return;
+    }
     this.#gathered ??= { since: performance.now(), newest: new Map() };
     this.#gathered.newest.set(key, resource);
-    if (this.#isOpen && this.#waiting === undefined) this.#gather();
+    if (this.#isOpen && waiting === undefined) this.#gather();
   }
 
   /** Passes on everything so far, even nothing, and from now on as it comes. */

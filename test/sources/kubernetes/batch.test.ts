@@ -56,6 +56,18 @@ describe("a batch of changes", () => {
     now.mockRestore();
   });
 
+  test("has the objects in it that it waited for", () => {
+    batch.add(SET, undefined);
+    missing.add(SECRET);
+    vi.advanceTimersByTime(5);
+    batch.add(OTHER, undefined);
+    batch.add(SECRET, undefined);
+    read(SECRET);
+    expect(sent).toEqual([[SET, SECRET]]);
+    vi.advanceTimersByTime(5);
+    expect(sent).toEqual([[SET, SECRET], [OTHER]]);
+  });
+
   test("waits for the objects that were missing when it was closed, and for no later ones", () => {
     batch.add(SET, undefined);
     missing.add(SECRET);
