@@ -2,12 +2,12 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
+import { lastingPort } from "../dataplanes/support/lasting-port.ts";
 
 export const ROOT: string = fileURLToPath(new URL("../..", import.meta.url));
 const MAIN = join(ROOT, "src/main.ts");
@@ -125,15 +125,8 @@ export async function until<T>(ask: () => T | undefined | Promise<T | undefined>
   }
 }
 
-/** Ports that are free now. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
   const ports: number[] = [];
-  for (const server of servers) {
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    ports.push((server.address() as { port: number }).port);
-  }
-  for (const server of servers) server.close();
+  for (let each = 0; each < count; each++) ports.push(await lastingPort());
   return ports;
 }

@@ -7,6 +7,7 @@ import type { PlanItem } from "../../../src/plan/plan.ts";
 import type { CorsPolicy, ForwardAction } from "../../../src/plan/rule.ts";
 import { authority, issue } from "../support/certificates.ts";
 import { ask, textOf } from "../support/http-peers.ts";
+import { lastingPort } from "../support/lasting-port.ts";
 import {
   backend,
   certificate,
@@ -18,7 +19,6 @@ import {
   rule,
 } from "../support/plan-builder.ts";
 import type { CreateDataPlane, PlaneUnderTest } from "../support/plane-under-test.ts";
-import { closedPort } from "../support/sockets.ts";
 import { setStage } from "./stage.ts";
 
 const http = port(80);
@@ -141,7 +141,7 @@ export function describeFilters(create: CreateDataPlane): void {
       [
         backend("b", [await stage.backends.echo("b")]),
         backend("m", [mirror]),
-        backend("closed", [await closedPort()]),
+        backend("closed", [await lastingPort()]),
       ],
     );
     const answer = await ask(plane.at(80), {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { ask } from "../support/http-peers.ts";
+import { lastingPort } from "../support/lasting-port.ts";
 import { backend, forwardTo, host, listener, port, rule } from "../support/plan-builder.ts";
 import type { CreateDataPlane } from "../support/plane-under-test.ts";
-import { closedPort } from "../support/sockets.ts";
 import { setStage } from "./stage.ts";
 
 const http = port(80);
@@ -151,7 +151,7 @@ export function describeHttp(create: CreateDataPlane): void {
       backend("b", [await stage.backends.echo("b")]),
       backend("empty", []),
       backend("refused", [await stage.backends.echo("refused")], { refused: "no such CA" }),
-      backend("closed", [await closedPort()]),
+      backend("closed", [await lastingPort()]),
     ]);
     const statusOf = async (path: string): Promise<number> =>
       (await ask(plane.at(80), { host: "shop.example", path })).status;
@@ -205,7 +205,7 @@ export function describeHttp(create: CreateDataPlane): void {
       http,
       shop,
       host(shop, "shop.example", [rule({ action: forwardTo("b") })]),
-      backend("b", [await closedPort(), await stage.backends.echo("b")]),
+      backend("b", [await lastingPort(), await stage.backends.echo("b")]),
     ]);
     for (let round = 0; round < 4; round++) {
       const answer = await ask(plane.at(80), { host: "shop.example", method: "POST", body: "kept" });

@@ -102,15 +102,23 @@ test.each([
   ["of different ranges", (at: number): string => `10.${at >> 8}.${at & 255}.0/24`],
 ])("a long list %s is read once, whatever the number of hostnames", (_, text) => {
   const config = configOfGateway();
-  const range = Array.from({ length: 4_096 }, (_each, at) => text(at));
+  let readings = 0;
+  const range = new Proxy(
+    Array.from({ length: 4_096 }, (_each, at) => text(at)),
+    {
+      get(list, property, receiver) {
+        if (property === "0") readings++;
+        return Reflect.get(list, property, receiver);
+      },
+    },
+  );
   const guards = ["g", "h"].map((id) => guard(id, { type: "addresses", allow: range, deny: range }));
   const hosts = Array.from({ length: 60 }, (_each, at) =>
     host(wild, `h${at}.wild.example`, [rule({ action: forwardTo("b"), guards: ["g", "h"] })]),
   );
-  const start = performance.now();
   config.apply({ upserts: [http, wild, ...guards, ...hosts, backend("b", [1])], removes: [] });
-  // When each hostname read them again, 5 s for different ranges, 2 minutes for the same one.
-  expect(performance.now() - start).toBeLessThan(2_500);
+  // Two guards with two lists each.
+  expect(readings).toBe(4);
   expect(config.store.get("scope", "80/h59.wild.example")).toBeDefined();
 });
 

@@ -12,7 +12,7 @@ import type { Verdict } from "../../../src/engine/foundation/verdict.ts";
 import type { PlanItem } from "../../../src/plan/plan.ts";
 import type { ResourceChange } from "../../../src/sources/source.ts";
 import { createEnvoy } from "../support/envoy-plane.ts";
-import { closedPort } from "../support/sockets.ts";
+import { lastingPort } from "../support/lasting-port.ts";
 
 const API = "gateway.networking.k8s.io/v1";
 const open: EnvoyDataPlane[] = [];
@@ -73,7 +73,7 @@ const gateway = read({
 });
 
 test("a NACK is reported in the status of the route, of no other object, and goes when the route is corrected", async () => {
-  const at = await closedPort();
+  const at = await lastingPort();
   const logged: string[] = [];
   const envoy = createEnvoy(
     { bind: { address: "127.0.0.1", portMap: () => at } },

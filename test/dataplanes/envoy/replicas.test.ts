@@ -9,8 +9,8 @@ import { createEnvoyDataPlane, type EnvoyDataPlane } from "../../../src/dataplan
 import { FrameReader, frame } from "../../../src/dataplanes/envoy/wire/grpc-frames.ts";
 import { message, nested, read, text } from "../../../src/dataplanes/envoy/wire/protobuf.ts";
 import type { ItemReport } from "../../../src/plan/item-report.ts";
+import { lastingPort } from "../support/lasting-port.ts";
 import { backend, forwardTo, host, listener, port, rule } from "../support/plan-builder.ts";
-import { closedPort } from "../support/sockets.ts";
 
 const METHOD = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 const types = {
@@ -34,7 +34,7 @@ describe("replicas", () => {
     readonly at: number;
     reports: Map<string, ItemReport>;
   }> {
-    const at = await closedPort();
+    const at = await lastingPort();
     const plane = createEnvoyDataPlane({
       bind: { address: "127.0.0.1" },
       serve: {

@@ -8,7 +8,7 @@ import type { EmbeddedOptions } from "../../../src/dataplanes/embedded/limits/op
 import type { RequestRecord } from "../../../src/dataplanes/request-record.ts";
 import type { ItemReport } from "../../../src/plan/item-report.ts";
 import type { PlanDelta, PlanItem } from "../../../src/plan/plan.ts";
-import { closedPort } from "./sockets.ts";
+import { lastingPort } from "./lasting-port.ts";
 
 export type CreateDataPlane = (options: PlaneOptions) => TestedDataPlane;
 
@@ -55,7 +55,7 @@ export class PlaneUnderTest {
     options: Partial<PlaneOptions> = {},
   ): Promise<PlaneUnderTest> {
     const ports = new Map<number, number>();
-    for (const item of items) if (item.type === "port") ports.set(item.port, await closedPort());
+    for (const item of items) if (item.type === "port") ports.set(item.port, await lastingPort());
     const plane = new PlaneUnderTest(create, ports, options);
     await plane.apply({ upserts: items, removes: [] });
     return plane;

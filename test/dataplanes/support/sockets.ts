@@ -42,15 +42,6 @@ export class Sockets {
   }
 }
 
-/** A port that nobody listens on. */
-export async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 export async function readAll(socket: Socket): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of socket) chunks.push(chunk as Buffer);

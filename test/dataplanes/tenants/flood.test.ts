@@ -5,9 +5,9 @@ import { DEFAULT_TENANT_LIMITS } from "../../../src/plan/tenant-limits.ts";
 import { type Stage, setStage } from "../contract/stage.ts";
 import { createEnvoy } from "../support/envoy-plane.ts";
 import { ask } from "../support/http-peers.ts";
+import { lastingPort } from "../support/lasting-port.ts";
 import { backend, forwardTo, gateway, host, listener, port, rule } from "../support/plan-builder.ts";
 import type { CreateDataPlane } from "../support/plane-under-test.ts";
-import { closedPort } from "../support/sockets.ts";
 import { Flood } from "./flood.ts";
 
 const http = port(80);
@@ -72,7 +72,7 @@ async function items(stage: Stage): Promise<readonly PlanItem[]> {
     host(quiet, "quiet.example", [rule({ action: forwardTo("echo") })]),
     backend("held", [held]),
     backend("sink", [sink]),
-    backend("dead", [await closedPort()]),
+    backend("dead", [await lastingPort()]),
     backend("echo", [await stage.backends.echo("echo")]),
   ];
 }

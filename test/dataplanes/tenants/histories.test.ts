@@ -14,9 +14,10 @@ import type { ListenerItem, PlanItem } from "../../../src/plan/plan.ts";
 import type { ForwardAction } from "../../../src/plan/rule.ts";
 import { DEFAULT_TENANT_LIMITS } from "../../../src/plan/tenant-limits.ts";
 import { type Stage, setStage } from "../contract/stage.ts";
+import { lastingPort } from "../support/lasting-port.ts";
 import { backend, forwardTo, gateway, host, listener, port, rule } from "../support/plan-builder.ts";
 import type { PlaneUnderTest } from "../support/plane-under-test.ts";
-import { closedPort, seeded } from "../support/sockets.ts";
+import { seeded } from "../support/sockets.ts";
 
 const REQUESTS = 6;
 const CONNECTIONS = 9;
@@ -91,7 +92,7 @@ async function startPlane(stage: Stage): Promise<PlaneUnderTest> {
       backend("held", [held]),
       backend("broken", [broken]),
       backend("busy", [busy]),
-      backend("dead", [await closedPort()]),
+      backend("dead", [await lastingPort()]),
       backend("upgrading", [upgrading]),
       backend("echo", [await stage.backends.echo("echo")]),
     ],

@@ -4,7 +4,7 @@ import type { RequestRecord } from "../../../../src/dataplanes/request-record.ts
 import type { BackendItem } from "../../../../src/plan/backend.ts";
 import type { HostItem, ListenerItem, PlanItem } from "../../../../src/plan/plan.ts";
 import type { Rule } from "../../../../src/plan/rule.ts";
-import { closedPort } from "../../support/sockets.ts";
+import { lastingPort } from "../../support/lasting-port.ts";
 
 const gateway = "infra/edge";
 
@@ -32,7 +32,7 @@ export async function startGateway(
   backends: Readonly<Record<string, number>>,
   overrides: Partial<Limits> = {},
 ): Promise<HostileGateway> {
-  const port = await closedPort();
+  const port = await lastingPort();
   const records: RequestRecord[] = [];
   const plane = createEmbeddedDataPlane({
     bind: { address: "127.0.0.1" },

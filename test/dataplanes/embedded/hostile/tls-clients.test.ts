@@ -7,7 +7,8 @@ import { createEmbeddedDataPlane } from "../../../../src/dataplanes/embedded/emb
 import { PrivateKey } from "../../../../src/plan/certificate.ts";
 import type { ListenerItem, PlanItem } from "../../../../src/plan/plan.ts";
 import { authority, issue, type TestCertificate } from "../../support/certificates.ts";
-import { closedPort, readAll, Sockets } from "../../support/sockets.ts";
+import { lastingPort } from "../../support/lasting-port.ts";
+import { readAll, Sockets } from "../../support/sockets.ts";
 import { streamBackend, streamHost, streamRule } from "../../support/stream-table.ts";
 import { received } from "./raw-http.ts";
 import { Observed, strictBackend } from "./strict-backend.ts";
@@ -65,7 +66,7 @@ function itemsOf(backend: number, own: TestCertificate): readonly PlanItem[] {
 
 beforeAll(async () => {
   hello = await captureHello();
-  port = await closedPort();
+  port = await lastingPort();
   plane = createEmbeddedDataPlane({
     bind: { address: "127.0.0.1" },
     workers: 0,

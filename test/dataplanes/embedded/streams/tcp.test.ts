@@ -6,7 +6,8 @@ import type { StreamEnd } from "../../../../src/dataplanes/embedded/streams/prox
 import { TcpPort, type TcpPortOptions } from "../../../../src/dataplanes/embedded/streams/tcp-port.ts";
 import { RoutingTable } from "../../../../src/matching/routing-table.ts";
 import type { PlanItem } from "../../../../src/plan/plan.ts";
-import { closedPort, readAll, Sockets, seeded } from "../../support/sockets.ts";
+import { lastingPort } from "../../support/lasting-port.ts";
+import { readAll, Sockets, seeded } from "../../support/sockets.ts";
 import {
   streamBackend,
   streamHost,
@@ -225,7 +226,7 @@ describe("TcpPort", () => {
     const echo = await sockets.serve((socket) => socket.pipe(socket));
     const items = [
       streamHost("l", [streamRule(["b", 1])]),
-      streamBackend("b", [await closedPort(), await closedPort(), echo]),
+      streamBackend("b", [await lastingPort(), await lastingPort(), echo]),
     ];
     const { port, ends, ended } = await serve(items);
     for (let i = 1; i <= 6; i++) {
