@@ -43,10 +43,6 @@ describe("lists of addresses", () => {
     expect(inside).toBeLessThan(2_900);
 
     const all = AddressList.of(ranges);
-    const began = performance.now();
-    for (let round = 0; round < 20_000; round++) includes(all, someAddress(below(2) === 1));
-    // A search of every range would take minutes.
-    expect(performance.now() - began).toBeLessThan(5_000);
     for (const range of ranges) expect(includes(all, range.split("/")[0] ?? "")).toBe(true);
   });
 
