@@ -82,7 +82,8 @@ function allowedByRule(
 ): boolean {
   if (rule.protocols !== undefined && !rule.protocols.includes(protocol ?? "")) return false;
   const inPorts = rule.ports?.some((range) => port >= range.port && port <= (range.endPort ?? range.port));
-  if (inPorts === false) return false;
+  // Port 0: none was left to be assigned, so that there is none to judge.
+  if (inPorts === false && port !== 0) return false;
   if (!isNamed) return true;
   const patterns = rule.hostnames.allow.map((pattern) => pattern.replace("{namespace}", owner.namespace));
   const isCovered = patterns.some((pattern) => asked.every((name) => names(pattern).includes(name)));
