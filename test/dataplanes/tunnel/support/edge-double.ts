@@ -178,7 +178,8 @@ export class EdgeDouble {
     control.on("data", (chunk: Buffer) => {
       for (const message of reader.push(chunk).map(readToEdge)) {
         if (message.type === "bootstrap") control.write(bootstrapAnswer(message.question));
-        if (message.type === "register") {
+        if (message.type === "register" && !this.accepting) session.destroy();
+        else if (message.type === "register") {
           const accepted = this.#register(message.registration, session);
           id = accepted?.id;
           control.write(
