@@ -1,5 +1,5 @@
 import { type Command, defineCommand } from "../foundation/command.ts";
-import { CLUSTER_FLAGS, chooseTarget } from "../workspace/cluster-flags.ts";
+import { CLUSTER_FLAGS, chooseTarget, FILE_FLAG } from "../workspace/cluster-flags.ts";
 
 export const explainCommand: Command = defineCommand({
   name: "explain",
@@ -19,12 +19,7 @@ export const explainCommand: Command = defineCommand({
     },
   ],
   flags: {
-    file: {
-      type: "list",
-      short: "f",
-      value: "PATH",
-      help: "manifests: files, folders, or - for standard input",
-    },
+    file: FILE_FLAG,
     ...CLUSTER_FLAGS,
     method: { type: "text", short: "X", value: "METHOD", default: "GET", help: "the request's method" },
     header: { type: "list", short: "H", value: "'NAME: VALUE'", help: "a header; Host replaces the URL's" },

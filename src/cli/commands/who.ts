@@ -1,5 +1,5 @@
 import { type Command, defineCommand } from "../foundation/command.ts";
-import { CLUSTER_FLAGS, chooseTarget } from "../workspace/cluster-flags.ts";
+import { CLUSTER_FLAGS, chooseTarget, FILE_FLAG } from "../workspace/cluster-flags.ts";
 
 export const whoCommand: Command = defineCommand({
   name: "who",
@@ -11,12 +11,7 @@ export const whoCommand: Command = defineCommand({
   ].join("\n"),
   arguments: [{ name: "HOSTNAME", help: "a name, or a wildcard such as *.example.com", count: "one" }],
   flags: {
-    file: {
-      type: "list",
-      short: "f",
-      value: "PATH",
-      help: "manifests: files, folders, or - for standard input",
-    },
+    file: FILE_FLAG,
     ...CLUSTER_FLAGS,
     json: { type: "switch", help: "print JSON" },
   },

@@ -15,6 +15,14 @@ export const CLUSTER_FLAGS = {
   },
 } as const;
 
+/** Of commands whose argument is something else. */
+export const FILE_FLAG = {
+  type: "list",
+  short: "f",
+  value: "PATH",
+  help: "manifests: files, folders, or - for standard input",
+} as const;
+
 export type ClusterFlags = FlagValues<typeof CLUSTER_FLAGS>;
 
 /** What a command reads: manifests, or a cluster. */

@@ -7,6 +7,7 @@ import type { ReadonlyCollection } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
 import type { Lookup } from "../../graph/lookup.ts";
 import type { GuardItem } from "../../plan/guard.ts";
+import type { ItemId } from "../../plan/plan.ts";
 import type { Rule } from "../../plan/rule.ts";
 import { targetKey, targetParts } from "../foundation/policy-targets.ts";
 import type { Attachment } from "../listeners/attachment.ts";
@@ -37,9 +38,17 @@ export function guardedRules(
 ): readonly Rule[] {
   const ofRoute = lookup.all(policies.byObject, route);
   if (levels.length === 0 && ofRoute.length === 0) return rules;
+  // Rules of one name share their guards: a route may have many, and a Gateway many routes.
+  const known = new Map<string | undefined, readonly ItemId[]>();
   return rules.map((rule) => {
-    const own = ofRoute.length === 0 ? [] : routeLevels(route, rule.origin.ruleName, lookup, policies);
-    const guards = guardIds(gateway, rule.origin.kind, effectiveSettings([...levels, ...own]));
+    const { kind, ruleName } = rule.origin;
+    const name = ofRoute.length === 0 ? undefined : ruleName;
+    let guards = known.get(name);
+    if (guards === undefined) {
+      const own = ofRoute.length === 0 ? [] : routeLevels(route, name, lookup, policies);
+      guards = guardIds(gateway, kind, effectiveSettings([...levels, ...own]));
+      known.set(name, guards);
+    }
     return guards.length === 0 ? rule : { ...rule, guards };
   });
 }

@@ -43,7 +43,7 @@ export function describeDataPlane(name: string, create: CreateDataPlane, traits:
     describe("trailers", () => describeTrailers(create, traits));
     describe("interim answers", () => describeInterim(create, traits));
     describe("changes", () => describeChanges(create, traits));
-    describe("HTTP/2", () => describeHttp2(create));
+    describe("HTTP/2", () => describeHttp2(create, traits));
     describe("HTTP/2, the end of answers", () => describeHttp2Ends(create));
   });
 }

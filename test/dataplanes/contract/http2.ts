@@ -22,12 +22,13 @@ import {
 } from "../support/plan-builder.ts";
 import type { CreateDataPlane } from "../support/plane-under-test.ts";
 import { setStage } from "./stage.ts";
+import type { Traits } from "./traits.ts";
 
 const http = port(80);
 const tls = port(443, "tls");
 const ca = authority();
 
-export function describeHttp2(create: CreateDataPlane): void {
+export function describeHttp2(create: CreateDataPlane, traits: Traits): void {
   const stage = setStage(create);
   const open = (url: string, options = {}): ClientHttp2Session => {
     const session = connect(url, options);
@@ -210,7 +211,7 @@ export function describeHttp2(create: CreateDataPlane): void {
 
   // Envoy learns the limit of a new connection with its SETTINGS, and sends a refused request again
   // once: on a very busy machine that may be too early, too.
-  const refusedTwice = { retry: 2 };
+  const refusedTwice = { retry: traits.ownHttp ? 0 : 2 };
   test("more streams than a backend takes at once, and backends that say goodbye", refusedTwice, async () => {
     const server = createServer({ settings: { maxConcurrentStreams: 4 } });
     let sessions = 0;
