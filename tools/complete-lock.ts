@@ -114,8 +114,9 @@ if (import.meta.main) {
   const packages = Object.fromEntries(entries.map(withIntegrity));
   writeFileSync(file, `${JSON.stringify({ ...lock, packages }, null, 2)}\n`);
   const before = unchecked({ ...lock.packages, ...missing }).length;
-  const after = unchecked(packages).length;
+  const after = unchecked(packages);
   console.log(
-    `added ${Object.keys(missing).length} entries and ${before - after} integrities; ${after} are without`,
+    `added ${Object.keys(missing).length} entries and ${before - after.length} integrities; ${after.length} are without`,
   );
+  for (const path of after) console.log(`without: ${path}`);
 }

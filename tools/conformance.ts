@@ -2,7 +2,10 @@
  * The unmodified conformance suite against the product as users install it: a cluster of its own,
  * the chart, the chart's own role.
  *
- *   node tools/conformance.ts envoy|embedded [suite flags…]
+ *   node tools/conformance.ts envoy|embedded [--tenant-policy] [suite flags…]
+ *
+ * With --tenant-policy every Gateway of the suite has a TenantPolicy that allows everything, and
+ * the report has its own name: nothing may change.
  *
  * Claims every feature that the data plane and the controller say they have, and writes the
  * official report into conformance/. Exits 0 only when every test passed and none that belongs to a
@@ -14,6 +17,7 @@ import { parse } from "yaml";
 import { supportedFeatures } from "../src/controller/features.ts";
 import { embeddedFeatures } from "../src/dataplanes/embedded/features.ts";
 import { envoyFeatures } from "../src/dataplanes/envoy/features.ts";
+import { AllowAll } from "./cluster/allow-all.ts";
 import { rightsUsed } from "./cluster/audit-rights.ts";
 import { Bed, ok } from "./cluster/bed.ts";
 import { CHART, ROOT } from "./cluster/chart.ts";
@@ -28,7 +32,11 @@ const FEATURES: Readonly<Record<string, ReadonlySet<string>>> = {
   embedded: embeddedFeatures,
 };
 
-const [dataPlane = "envoy", ...flags] = process.argv.slice(2);
+const TENANT_POLICY = "--tenant-policy";
+
+const [dataPlane = "envoy", ...given] = process.argv.slice(2);
+const hasPolicy = given.includes(TENANT_POLICY);
+const flags = given.filter((flag) => flag !== TENANT_POLICY);
 const features = FEATURES[dataPlane];
 if (features === undefined) {
   console.error(`there is no data plane ${dataPlane}; there are ${Object.keys(FEATURES).join(", ")}`);
@@ -36,12 +44,16 @@ if (features === undefined) {
 }
 
 const { version } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { version: string };
-const report = join(ROOT, "conformance", `standard-v${version}-${dataPlane}-report.yaml`);
+const run = hasPolicy ? `${dataPlane}-tenants` : dataPlane;
+const report = join(ROOT, "conformance", `standard-v${version}-${run}-report.yaml`);
 mkdirSync(join(ROOT, "conformance"), { recursive: true });
 
-const bed = await Bed.up(`conformance-${dataPlane}`);
+const bed = await Bed.up(`conformance-${run}`);
+const ended = new AbortController();
 try {
   await install(bed);
+  const policies = hasPolicy ? new AllowAll(bed) : undefined;
+  const following = policies?.follow(ended.signal);
   const code = await runConformance(bed.cluster, {
     flags: [
       `--conformance-profiles=${PROFILES.join(",")}`,
@@ -53,12 +65,16 @@ try {
       ...flags,
     ],
     implementation: { version: `v${version}` },
-    log: join(ROOT, "conformance", `${dataPlane}.log`),
+    log: join(ROOT, "conformance", `${run}.log`),
     verbose: false,
   });
+  ended.abort();
+  await following;
+  if (policies !== undefined) console.log(`${policies.gateways} Gateways had a TenantPolicy`);
   const isRight = await hasTheRights(bed);
   process.exitCode = code === 0 && isSuccess(readFileSync(report, "utf8")) && isRight ? 0 : 1;
 } finally {
+  ended.abort();
   await bed.down();
 }
 

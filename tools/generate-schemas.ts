@@ -27,6 +27,7 @@ const KINDS = [
   "GatewayParameters",
   "TrafficPolicy",
   "ClientPolicy",
+  "BackendPolicy",
   "TenantPolicy",
 ];
 const CHANNELS: readonly (string | undefined)[] = ["standard", "experimental", "mergeway"];

@@ -30,7 +30,7 @@ const metrics = new Metrics("bench");
 const plane = createEmbeddedDataPlane({
   bind: { address: "127.0.0.1", portMap: (port) => (port === 80 ? http : tls) },
   workers: 0,
-  onRequestEnd: (record) => metrics.countRequest(record),
+  traffic: metrics.traffic,
 });
 const delays = monitorEventLoopDelay({ resolution: 1 });
 

@@ -20,6 +20,7 @@ export const LIMITS: TenantLimits = {
   connections: DEFAULT_TENANT_LIMITS.connections / 10,
   requests: DEFAULT_TENANT_LIMITS.requests / 10,
   backendConnections: Math.floor(DEFAULT_TENANT_LIMITS.backendConnections / 10),
+  bufferedBytes: Math.floor(DEFAULT_TENANT_LIMITS.bufferedBytes / 10),
 };
 
 export function planOf(number: number, ports: BackendPorts): readonly PlanItem[] {

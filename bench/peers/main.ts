@@ -124,15 +124,17 @@ async function drive(
 }
 
 /** More than all bounds of the driver together. */
-function longest({ sizes, kindSeconds, sampleSeconds }: Settings): number {
-  const each = sizes.map((size) => 3 * limitOf(size) + 6 * (kindSeconds + 2 * sampleSeconds) + 1200);
+function longest({ sizes, kindSeconds, sampleSeconds, leaderChanges }: Settings): number {
+  const each = sizes.map(
+    (size) => 3 * limitOf(size) + 6 * (kindSeconds + 2 * sampleSeconds) + 1200 + 400 * leaderChanges,
+  );
   return each.reduce((sum, one) => sum + one, 600);
 }
 
 function driverConfig(cluster: Cluster, contestant: Contestant, chosen: Settings): object {
   const { authority, tokens } = pkiOf(cluster);
   const { auditUser, class: gatewayClass, controller, parts, controllerPods, dataPlanePods } = contestant;
-  const { sizes, restartSizes, samples, handOvers, kindSeconds, sampleSeconds } = chosen;
+  const { sizes, restartSizes, samples, handOvers, leaderChanges, kindSeconds, sampleSeconds } = chosen;
   return {
     server: `https://${apiServer.host}:${apiServer.port}`,
     authority,
@@ -150,6 +152,7 @@ function driverConfig(cluster: Cluster, contestant: Contestant, chosen: Settings
     restartSizes,
     samples,
     handOvers,
+    leaderChanges,
     kindSeconds,
     sampleSeconds,
     startSeconds: 180,

@@ -59,6 +59,12 @@ function restart(value: (restarts: Restarts) => number | undefined): Measure["of
   return ({ restarts }) => (restarts === undefined ? undefined : value(restarts));
 }
 
+type LeaderChanges = NonNullable<SizeResult["leaderChanges"]>;
+
+function leaders(value: (changes: LeaderChanges) => number | undefined): Measure["of"] {
+  return ({ leaderChanges }) => (leaderChanges === undefined ? undefined : value(leaderChanges));
+}
+
 /** By its title, which is unique in the table. */
 export function measureTitled(title: string): Measure {
   const found = GROUPS.flatMap(({ measures }) => measures).find((each) => each.title === title);
@@ -185,6 +191,40 @@ export const GROUPS: readonly Group[] = [
         of: ({ handOver: { times } }) => (times.count === 0 ? undefined : times.longest),
       },
       { title: "failed requests", unit: "count", ratio: false, of: ({ handOver }) => handOver.failed },
+    ],
+  },
+  {
+    title: "the leader told to end, each time in a burst of 50 new sets",
+    measures: [
+      { title: "changes of leader", unit: "count", ratio: false, of: leaders(({ runs }) => runs) },
+      {
+        title: "lies in all of them",
+        unit: "count",
+        ratio: false,
+        of: leaders(({ lies }) => lies.programmedNotAnswering + lies.answeringNotProgrammed),
+      },
+      {
+        title: "longest lie in all of them",
+        unit: "s",
+        ratio: false,
+        of: leaders(({ lies }) => lies.longestMs / 1000),
+      },
+      {
+        title: "all statuses true after the last creation, median",
+        unit: "ms",
+        of: leaders(({ true: times }) => (times.count === 0 ? undefined : times.median)),
+      },
+      {
+        title: "all statuses true after the last creation, longest",
+        unit: "ms",
+        of: leaders(({ true: times }) => (times.missed > 0 ? undefined : times.longest)),
+      },
+      {
+        title: "failed requests of other tenants",
+        unit: "count",
+        ratio: false,
+        of: leaders(({ others }) => others.failed),
+      },
     ],
   },
   {

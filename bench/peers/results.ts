@@ -33,6 +33,14 @@ export interface Cost {
   readonly restarts: number;
 }
 
+export interface Lies {
+  readonly programmedNotAnswering: number;
+  readonly answeringNotProgrammed: number;
+  readonly longestMs: number;
+  readonly lasting: number;
+  readonly probes: number;
+}
+
 export interface Growth {
   readonly setsAdded: number;
   readonly objects: number;
@@ -47,13 +55,7 @@ export interface Growth {
     readonly routes: number;
     readonly routesTrue: number;
   };
-  readonly lies: {
-    readonly programmedNotAnswering: number;
-    readonly answeringNotProgrammed: number;
-    readonly longestMs: number;
-    readonly lasting: number;
-    readonly probes: number;
-  };
+  readonly lies: Lies;
   readonly others: Bystanders;
   readonly writes: Writes;
   readonly cost: Readonly<Record<string, Cost>>;
@@ -85,6 +87,13 @@ export interface SizeResult {
     readonly controllerChange: Restart;
     readonly dataPlaneRollout: Restart;
     readonly dataPlaneLoss: Restart;
+  };
+  readonly leaderChanges?: {
+    readonly runs: number;
+    readonly lies: Lies;
+    readonly true: Spread;
+    readonly others: Bystanders;
+    readonly problem?: string;
   };
 }
 

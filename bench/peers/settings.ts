@@ -21,6 +21,7 @@ export interface Settings {
   readonly restartSizes: readonly number[];
   readonly samples: number;
   readonly handOvers: number;
+  readonly leaderChanges: number;
   readonly kindSeconds: number;
   readonly sampleSeconds: number;
   readonly name: string;
@@ -54,6 +55,7 @@ export function settingsOf(args: readonly string[]): Settings | undefined {
     restartSizes: short ? sizes.slice(-1) : sizes,
     samples: short ? 30 : 100,
     handOvers: short ? 4 : 10,
+    leaderChanges: short ? 2 : 10,
     kindSeconds: short ? 10 : 120,
     sampleSeconds: short ? 10 : 120,
     name: values.name ?? (isWhole ? (short ? "peers-short" : "peers") : "peers-custom"),

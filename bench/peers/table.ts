@@ -1,6 +1,7 @@
 // The report: a table for each size with what each contestant did beside the others, the bars, and
 // the conditions of the run.
 
+import { wrapProse } from "../../src/view/wrap-prose.ts";
 import { GROUPS, type Measure, measureTitled, shown } from "./measures.ts";
 import type { ContestantResult, PeersRun, SizeResult } from "./results.ts";
 
@@ -26,12 +27,13 @@ export function report(run: PeersRun, pictures: readonly Picture[]): string {
 
 function conditions({ date, commit, machine, routesPerSet, sizes }: PeersRun): string {
   const worlds = sizes.map((size) => size.toLocaleString("en")).join(", ");
-  return [
+  const text = [
     `${worlds} ListenerSets, each with its own certificate, hostname, Service and ${routesPerSet} HTTPRoutes, on one Gateway; one cluster for`,
     "each contestant, installed by its own chart with its own defaults. A size is reached from the one before it. Ratios are to the first column. A dash means",
     "that the contestant did not get there in its time. [README.md](README.md) says how each figure is taken.",
     `Measured on ${date} at commit ${commit}, ${machine}, with clients, backends and the cluster on the same machine.`,
-  ].join("\n");
+  ].join(" ");
+  return wrapProse(text).join("\n");
 }
 
 function table({ contestants }: PeersRun, size: number): string {
@@ -78,7 +80,7 @@ function problems({ contestants, sizes }: PeersRun): readonly string[] {
   return lines.length === 0 ? [] : [lines.join("\n")];
 }
 
-function complaints(title: string, { size, growth, restarts }: SizeResult): readonly string[] {
+function complaints(title: string, { size, growth, restarts, leaderChanges }: SizeResult): readonly string[] {
   const at = `${title}, ${size.toLocaleString("en")} sets`;
   const { setsProgrammed, sets, routesTrue, routes } = growth.tally;
   const restarted = Object.entries(growth.cost).filter(([, cost]) => cost.restarts > 0);
@@ -94,6 +96,7 @@ function complaints(title: string, { size, growth, restarts }: SizeResult): read
     ...Object.entries(restarts ?? {}).flatMap(([what, { problem }]) =>
       problem === undefined ? [] : [`- ${at}: restart of ${what}: ${problem}`],
     ),
+    ...(leaderChanges?.problem === undefined ? [] : [`- ${at}: changes of leader: ${leaderChanges.problem}`]),
   ];
 }
 
@@ -108,6 +111,7 @@ interface Bar {
 }
 
 const BAR_SIZE = 2_500;
+const LEADER_CHANGES = 10;
 
 /**
  * What Mergeway promises at 2,500 sets with its chart's defaults. A run that has not measured that
@@ -119,7 +123,7 @@ export function barLines({ contestants, short }: PeersRun): readonly Bar[] {
     ?.sizes.find(({ size }) => size === BAR_SIZE);
   if (result === undefined)
     return short === true ? [] : [{ met: false, text: "2,500 sets were not measured: no bar was checked" }];
-  const { growth, restarts } = result;
+  const { growth, restarts, leaderChanges } = result;
   const lies = growth.lies.programmedNotAnswering + growth.lies.answeringNotProgrammed;
   const figure = (title: string): number => measureTitled(title).of(result) ?? Number.POSITIVE_INFINITY;
   const most = (what: string, value: number, limit: number, unit: Measure["unit"]): Bar => ({
@@ -129,6 +133,12 @@ export function barLines({ contestants, short }: PeersRun): readonly Bar[] {
   return [
     { met: growth.allTrue, text: "all statuses became true" },
     most("statuses that were false for more than 2 s", lies, 0, "count"),
+    most(
+      "statuses that were false for more than 2 s in 10 changes of leader",
+      leaderChanges?.runs === LEADER_CHANGES ? figure("lies in all of them") : Number.POSITIVE_INFINITY,
+      0,
+      "count",
+    ),
     most("failed requests of other tenants during creation", growth.others.failed, 0, "count"),
     most("a route is served after, median", figure("a route, median"), 25, "ms"),
     most(

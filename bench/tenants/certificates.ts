@@ -149,7 +149,6 @@ async function start(way: Way, plan: PlanDelta): Promise<Side> {
     gateway: GATEWAY,
     bind,
     trustedHops: 0,
-    accessLog: undefined,
     lingerMs: 5_000,
   });
   config.apply(plan);
@@ -208,7 +207,7 @@ function listenerAhead(
       certificates: { bySni: { withoutName: WITHOUT_NAME, ahead } },
       alpn: ["h2", "http/1.1"],
     }),
-    filter: portHttpManager(port, { type: "nobody" }, { accessLog: undefined }),
+    filter: portHttpManager(port, { type: "nobody" }, {}),
   });
   const content = tcpListener({ name: port.id, ...at, chains: [chain], inspectsTls: true });
   return resource("listener", port.id, content, { needs: [{ kind: "scope", name: "*" }] });

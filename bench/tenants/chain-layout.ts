@@ -4,17 +4,18 @@
  * is as small as it goes.
  */
 
-import type { Resource } from "../../src/dataplanes/envoy/ads/resource.ts";
+import type { XdsResource } from "../../src/dataplanes/envoy/ads/resource.ts";
 import { backendCluster, backendEndpoints } from "../../src/dataplanes/envoy/compile/backend-cluster.ts";
-import { certificateName, endpointsName } from "../../src/dataplanes/envoy/compile/names.ts";
+import { certificateSecretName, endpointsName } from "../../src/dataplanes/envoy/compile/names.ts";
 import { ScopeGuards } from "../../src/dataplanes/envoy/compile/routes/guards.ts";
 import { ruleRoutes } from "../../src/dataplanes/envoy/compile/routes/rule-routes.ts";
 import { adsSource, any, typeUrl } from "../../src/dataplanes/envoy/messages/core.ts";
 import { resourceMessage } from "../../src/dataplanes/envoy/messages/discovery.ts";
+import { routerFilter } from "../../src/dataplanes/envoy/messages/http-filters.ts";
 import { downstreamTls, filterChain, tcpListener } from "../../src/dataplanes/envoy/messages/listener.ts";
 import { certificateSecret, tlsCertificate } from "../../src/dataplanes/envoy/messages/secret.ts";
+import * as proto from "../../src/dataplanes/envoy/wire/proto.ts";
 import {
-  flag,
   type Message,
   message,
   nested,
@@ -39,7 +40,7 @@ export class ChainLayout {
   readonly #port: number;
   readonly #items: Map<string, PlanItem> = new Map();
   /** Encoded once each, in the order of their coming. */
-  readonly #chains: Map<string, Message> = new Map();
+  readonly #chains: Map<string, Message<proto.FilterChain>> = new Map();
   #version = 0;
 
   constructor(ads: PlainAds, port: number) {
@@ -65,12 +66,16 @@ export class ChainLayout {
         this.#send(
           TYPES.cluster,
           endpointsName(item.gateway, item.id),
-          backendCluster(item, "plain", { clientCertificate: undefined, limits: DEFAULT_TENANT_LIMITS }),
+          backendCluster(
+            item,
+            { variant: "plain", isRetried: false },
+            { clientCertificate: undefined, limits: DEFAULT_TENANT_LIMITS },
+          ),
         );
         this.#send(TYPES.endpoints, endpointsName(item.gateway, item.id), backendEndpoints(item));
         return;
       case "certificate": {
-        const name = certificateName(item.id);
+        const name = certificateSecretName(item.id);
         const secret = certificateSecret(name, tlsCertificate(item.chain, item.key.reveal()));
         this.#send(TYPES.secret, name, secret);
         return;
@@ -90,7 +95,7 @@ export class ChainLayout {
     const item = this.#items.get(id);
     this.#items.delete(id);
     this.#chains.delete(id);
-    if (item?.type === "certificate") this.#ads.delete(typeUrl(TYPES.secret), certificateName(id));
+    if (item?.type === "certificate") this.#ads.delete(typeUrl(TYPES.secret), certificateSecretName(id));
     else if (item?.type === "host") this.#ads.delete(typeUrl(TYPES.routes), item.listener);
     else if (item?.type === "backend") {
       const name = endpointsName(item.gateway, id);
@@ -99,7 +104,7 @@ export class ChainLayout {
     }
   }
 
-  #routes({ listener, hostname, rules }: HostItem): Message {
+  #routes({ listener, hostname, rules }: HostItem): Message<proto.RouteConfiguration> {
     const { port } = this.#items.get(listener) as ListenerItem;
     const routes = rules.flatMap((rule) =>
       ruleRoutes(rule, {
@@ -116,9 +121,14 @@ export class ChainLayout {
         guards: new ScopeGuards([], () => undefined),
       }),
     );
+    const host = message(
+      text(proto.VirtualHost.name, listener),
+      texts(proto.VirtualHost.domains, ["*"]),
+      nestedEach(proto.VirtualHost.routes, routes),
+    );
     return message(
-      text(1, listener),
-      nested(2, message(text(1, listener), texts(2, ["*"]), nestedEach(3, routes))),
+      text(proto.RouteConfiguration.name, listener),
+      nested(proto.RouteConfiguration.virtualHosts, host),
     );
   }
 
@@ -133,7 +143,7 @@ export class ChainLayout {
     this.#send(TYPES.listener, "https", content);
   }
 
-  #send(type: string, name: string, content: Message | Resource): void {
+  #send<Type extends string>(type: Type, name: string, content: Message<Type> | XdsResource): void {
     const encoded =
       content instanceof Uint8Array
         ? resourceMessage(name, String(++this.#version), any(type, content))
@@ -142,28 +152,27 @@ export class ChainLayout {
   }
 }
 
-function chainOf({ id, hostname, tls }: ListenerItem): Message {
-  const router = message(
-    text(1, "envoy.filters.http.router"),
-    nested(4, any("envoy.extensions.filters.http.router.v3.Router", message(flag(4, true)))),
-  );
+function chainOf({ id, hostname, tls }: ListenerItem): Message<proto.FilterChain> {
   const manager = message(
-    text(2, "https"),
-    nested(3, message(nested(1, adsSource()), text(2, id))),
-    nested(5, router),
+    text(proto.HttpConnectionManager.statPrefix, "https"),
+    nested(
+      proto.HttpConnectionManager.rds,
+      message(nested(proto.Rds.configSource, adsSource()), text(proto.Rds.routeConfigName, id)),
+    ),
+    nested(proto.HttpConnectionManager.httpFilters, routerFilter()),
   );
   return filterChain({
     name: id,
     serverNames: [hostname],
     tls: true,
     transportSocket: downstreamTls({
-      certificates: { secrets: (tls?.certificates ?? []).map(certificateName) },
+      certificates: { secrets: (tls?.certificates ?? []).map(certificateSecretName) },
       alpn: ["h2", "http/1.1"],
     }),
     filter: message(
-      text(1, "envoy.filters.network.http_connection_manager"),
+      text(proto.Filter.name, "envoy.filters.network.http_connection_manager"),
       nested(
-        4,
+        proto.Filter.typedConfig,
         any("envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", manager),
       ),
     ),

@@ -6,11 +6,12 @@ import {
   deltaResponse,
   readDeltaRequest,
 } from "../../src/dataplanes/envoy/messages/discovery.ts";
-import { FrameReader, frame } from "../../src/dataplanes/envoy/wire/grpc-frames.ts";
+import { frame, GrpcFrameReader } from "../../src/dataplanes/envoy/wire/grpc-frames.ts";
+import type * as proto from "../../src/dataplanes/envoy/wire/proto.ts";
 import type { Message } from "../../src/dataplanes/envoy/wire/protobuf.ts";
 
 interface Kind {
-  readonly resources: Map<string, Message>;
+  readonly resources: Map<string, Message<proto.Resource>>;
   readonly names: Set<string>;
   wildcard: boolean;
   readonly changed: Set<string>;
@@ -34,7 +35,7 @@ export class PlainAds {
     this.#server.on("stream", (stream) => {
       stream.on("error", () => {});
       stream.respond({ ":status": 200, "content-type": "application/grpc" });
-      const reader = new FrameReader(LARGEST_REQUEST);
+      const reader = new GrpcFrameReader(LARGEST_REQUEST);
       this.#stream = stream;
       stream.on("data", (chunk: Buffer) => {
         for (const bytes of reader.push(chunk)) this.#receive(readDeltaRequest(bytes));
@@ -51,7 +52,7 @@ export class PlainAds {
     this.#server.close();
   }
 
-  set(url: string, name: string, resource: Message): void {
+  set(url: string, name: string, resource: Message<proto.Resource>): void {
     const kind = this.#kind(url);
     kind.resources.set(name, resource);
     kind.changed.add(name);

@@ -2,21 +2,20 @@
  * The pod's own program serves: told to end, it lets its endpoint leave the Services, then drains.
  */
 import { createEmbeddedDataPlane } from "../dataplanes/embedded/embedded-data-plane.ts";
-import type { RequestRecord } from "../dataplanes/request-record.ts";
-import { LEAVE_MS, type PodPlane, pause } from "./pod-plane.ts";
+import type { EmbeddedOptions } from "../dataplanes/embedded/limits/options.ts";
+import type { TrafficCounts } from "../dataplanes/traffic/traffic-counts.ts";
+import { LEAVE_MS, type PodPlane, waitFor } from "./pod-plane.ts";
 
-export interface EmbeddedPodOptions {
+export interface EmbeddedPodOptions
+  extends Pick<EmbeddedOptions, "onRequestEnd" | "onlySampled" | "tracing"> {
   readonly workers: number;
   readonly drainSeconds: number;
-  readonly onRequestEnd?: (record: RequestRecord) => void;
+  /** Absent: nothing is counted. */
+  readonly traffic?: TrafficCounts | undefined;
 }
 
-export function embeddedPodPlane({ workers, drainSeconds, onRequestEnd }: EmbeddedPodOptions): PodPlane {
-  const dataPlane = createEmbeddedDataPlane({
-    bind: { address: "::" },
-    workers,
-    ...(onRequestEnd === undefined ? {} : { onRequestEnd }),
-  });
+export function embeddedPodPlane({ drainSeconds, ...options }: EmbeddedPodOptions): PodPlane {
+  const dataPlane = createEmbeddedDataPlane({ bind: { address: "::" }, ...options });
   let leaving = false;
   return {
     dataPlane,
@@ -26,7 +25,7 @@ export function embeddedPodPlane({ workers, drainSeconds, onRequestEnd }: Embedd
     },
     async close() {
       leaving = true;
-      await pause(LEAVE_MS);
+      await waitFor(LEAVE_MS);
       await dataPlane.close({ graceMs: drainSeconds * 1000 });
     },
   };

@@ -3,6 +3,8 @@
  * (src/infra/pods), and `mergeway dataplane` reads them there.
  */
 
+import type { TelemetrySettings } from "../dataplanes/telemetry/telemetry-settings.ts";
+
 export interface PodSettings {
   readonly dataPlane: string;
   /** `host:port` of the controller's plan stream. */
@@ -14,22 +16,23 @@ export interface PodSettings {
   readonly tokenFile: string;
   readonly stateDirectory: string;
   readonly adminAddress: string;
-  readonly accessLog: boolean;
+  /** What is told of requests, and to whom. */
+  readonly telemetry: TelemetrySettings;
   readonly drainSeconds: number;
+  /** Whether traffic is counted and told to whoever asks: the counts name every tenant. */
+  readonly metrics: boolean;
   readonly pod: string;
-  /** Of the embedded data plane, also behind a tunnel. Zero: as many as there are processors. */
+  /** Of the embedded data plane, also behind a tunnel. Zero: the main thread serves. */
   readonly workers: number;
   readonly tunnelPort: number;
   /** Where cloudflared says how it is. */
   readonly connectorPort: number;
   /** What agent and Envoy share. */
   readonly envoyDirectory: string;
+  /** Where Envoy counts requests for the agent. */
+  readonly trafficDirectory: string;
   readonly readinessPort: number;
   readonly drainToken: string;
-  /** Empty: no traces. */
-  readonly tracingEndpoint: string;
-  /** In percent. */
-  readonly tracingSampling: number;
   readonly debug: boolean;
 }
 
@@ -41,6 +44,7 @@ interface Variable<T> {
 }
 
 const asText = (text: string): string => text;
+const asTelemetry = (text: string): TelemetrySettings => JSON.parse(text) as TelemetrySettings;
 const asFlag = (text: string): boolean => text === "true";
 
 export const POD_VARIABLES: { readonly [Name in keyof PodSettings]: Variable<PodSettings[Name]> } = {
@@ -51,17 +55,17 @@ export const POD_VARIABLES: { readonly [Name in keyof PodSettings]: Variable<Pod
   tokenFile: { name: "MERGEWAY_TOKEN_FILE", read: asText },
   stateDirectory: { name: "MERGEWAY_STATE_DIR", read: asText },
   adminAddress: { name: "MERGEWAY_ADMIN_ADDRESS", read: asText, default: "127.0.0.1:19901" },
-  accessLog: { name: "MERGEWAY_ACCESS_LOG", read: asFlag, default: false },
+  telemetry: { name: "MERGEWAY_TELEMETRY", read: asTelemetry, default: {} },
   drainSeconds: { name: "MERGEWAY_DRAIN_SECONDS", read: Number, default: 30 },
+  metrics: { name: "MERGEWAY_METRICS", read: asFlag, default: false },
   pod: { name: "MERGEWAY_POD", read: asText, default: "pod" },
   workers: { name: "MERGEWAY_WORKERS", read: Number, default: 0 },
   tunnelPort: { name: "MERGEWAY_TUNNEL_PORT", read: Number },
   connectorPort: { name: "MERGEWAY_CONNECTOR_PORT", read: Number },
   envoyDirectory: { name: "MERGEWAY_ENVOY_DIR", read: asText },
+  trafficDirectory: { name: "MERGEWAY_TRAFFIC_DIR", read: asText },
   readinessPort: { name: "MERGEWAY_READINESS_PORT", read: Number },
   drainToken: { name: "MERGEWAY_DRAIN_TOKEN", read: asText, default: "" },
-  tracingEndpoint: { name: "MERGEWAY_TRACING_ENDPOINT", read: asText, default: "" },
-  tracingSampling: { name: "MERGEWAY_TRACING_SAMPLING", read: Number, default: 100 },
   // A person sets it, to whatever comes to mind.
   debug: { name: "MERGEWAY_DEBUG", read: Boolean, default: false },
 };
@@ -71,7 +75,7 @@ export function podEnvironment(settings: Partial<PodSettings>): Readonly<Record<
   return Object.fromEntries(
     Object.entries(settings).map(([setting, value]) => [
       POD_VARIABLES[setting as keyof PodSettings].name,
-      String(value),
+      typeof value === "object" ? JSON.stringify(value) : String(value),
     ]),
   );
 }

@@ -7,11 +7,15 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
-import type { Replica } from "../dataplanes/envoy/ads/ads-server.ts";
-import { createEnvoyDataPlane, type TracingOptions } from "../dataplanes/envoy/envoy-data-plane.ts";
+import type { EnvoyReplica } from "../dataplanes/envoy/ads/ads-server.ts";
+import { createEnvoyDataPlane } from "../dataplanes/envoy/envoy-data-plane.ts";
 import { bootstrap } from "../dataplanes/envoy/process/bootstrap.ts";
 import { EnvoyAdmin } from "../dataplanes/envoy/process/envoy-admin.ts";
-import { LEAVE_MS, type PodPlane, pause } from "./pod-plane.ts";
+import { TrafficLog, type TrafficLogOptions } from "../dataplanes/envoy/traffic/traffic-log.ts";
+import type { RequestRecord } from "../dataplanes/request-record.ts";
+import type { SamplingSettings } from "../dataplanes/telemetry/telemetry-settings.ts";
+import { TrafficCounts } from "../dataplanes/traffic/traffic-counts.ts";
+import { LEAVE_MS, type PodPlane, waitFor } from "./pod-plane.ts";
 
 export interface EnvoyPodOptions {
   readonly gateway: string;
@@ -21,8 +25,18 @@ export interface EnvoyPodOptions {
   /** Where Envoy answers readiness probes. */
   readonly readinessPort: number;
   readonly drainSeconds: number;
-  readonly accessLog: boolean;
-  readonly tracing?: TracingOptions | undefined;
+  /** Absent: nothing is counted. */
+  readonly traffic?: TrafficCounts | undefined;
+  /** Shared with Envoy: where it counts requests. Its size bounds what Envoy keeps for nobody. */
+  readonly trafficDirectory: string;
+  /** Absent: requests are not traced. */
+  readonly tracing?: SamplingSettings | undefined;
+  /** Absent: requests are counted at most. */
+  readonly onRequestEnd?: ((record: RequestRecord) => void) | undefined;
+  /** Requests that it is never called for, because Envoy had no room for their lines. */
+  readonly onMissing?: ((requests: number) => void) | undefined;
+  /** Whether it is called for requests that are sampled alone. */
+  readonly onlySampled?: boolean;
   /** Whether what Envoy says of refusals is logged, with parts of all tenants' configuration. */
   readonly isDebugged?: boolean;
   readonly log: (level: "info" | "warn", message: string) => void;
@@ -30,6 +44,7 @@ export interface EnvoyPodOptions {
 
 const MAX_CONNECTIONS = 50_000;
 const LOOK_MS = 200;
+const RECORD_LOOK_MS = 250;
 /**
  * Open connections are closed with their next response. Most of them have one within this time.
  */
@@ -45,23 +60,45 @@ export function envoyPodPlane(options: EnvoyPodOptions): PodPlane {
     server,
     admin: { path: adminPath },
     maxConnections: MAX_CONNECTIONS,
-    spansTo: options.tracing?.endpoint,
+    isTraced: options.tracing !== undefined,
     readiness: { address, port: options.readinessPort },
   });
   writeFileSync(join(directory, "bootstrap.json"), JSON.stringify(config), { mode: 0o600 });
   // Left by an agent that was killed.
   rmSync(server.path, { force: true });
+  const { onRequestEnd, onlySampled = false } = options;
+  const isRecorded = onRequestEnd !== undefined;
+  const trafficLog =
+    options.traffic === undefined && !isRecorded ? undefined : join(options.trafficDirectory, "traffic");
   const plan = Promise.withResolvers<void>();
   const dataPlane = createEnvoyDataPlane({
     bind: { address },
     // No further authentication: only containers of this pod reach the socket.
-    serve: { listen: server, gatewayOf: () => gateway, after: plan.promise, isLocal: true },
-    accessLog: options.accessLog,
-    ...(options.tracing === undefined ? {} : { tracing: options.tracing }),
+    serve: {
+      listen: server,
+      gatewayOf: () => gateway,
+      after: plan.promise,
+      isLocal: true,
+      ...(trafficLog === undefined ? {} : { trafficLog, isRecorded }),
+    },
+    onlySampled,
+    ...(options.traffic === undefined ? {} : { traffic: options.traffic }),
+    tracing: options.tracing,
     onLog: (line) => log("warn", `envoy: ${line}`),
     ...(options.isDebugged === true ? { onDebug: (line: string) => log("info", `envoy: ${line}`) } : {}),
   });
   const admin = new EnvoyAdmin(adminPath);
+  const traffic =
+    trafficLog === undefined
+      ? undefined
+      : new TrafficLog({
+          path: trafficLog,
+          gateway,
+          // What was lost on the way is found by counting, whether or not anybody reads the counts.
+          counts: options.traffic ?? new TrafficCounts(),
+          ...(onRequestEnd === undefined ? {} : recordsFor({ ...options, onRequestEnd, onlySampled })),
+          ask: (method, path) => admin.ask(method, path),
+        });
   const serving = new ServingReplicas(() => dataPlane.replicas, admin);
   let drained: Promise<void> | undefined;
   return {
@@ -74,7 +111,7 @@ export function envoyPodPlane(options: EnvoyPodOptions): PodPlane {
       drained ??= (async () => {
         log("info", "leaving: no new connections are expected, those in flight may finish");
         await serving.leave();
-        await pause(LEAVE_MS);
+        await waitFor(LEAVE_MS);
         const graceMs = Math.max(0, options.drainSeconds * 1000 - LEAVE_MS);
         await admin.drain({ graceMs, idleMs: IDLE_MS, isGone: () => dataPlane.replicas.length === 0 });
         // Only Envoy restarts, not the pod: the next Envoy serves again.
@@ -86,6 +123,7 @@ export function envoyPodPlane(options: EnvoyPodOptions): PodPlane {
     },
     async close() {
       serving.close();
+      await traffic?.close();
       const closed = dataPlane.close({ graceMs: 0 });
       plan.resolve();
       await closed;
@@ -93,20 +131,37 @@ export function envoyPodPlane(options: EnvoyPodOptions): PodPlane {
   };
 }
 
+/** A record is told soon: people look at logs while things happen. */
+function recordsFor({
+  onRequestEnd,
+  onMissing = () => {},
+  onlySampled,
+}: Pick<EnvoyPodOptions, "onMissing"> & {
+  readonly onRequestEnd: (record: RequestRecord) => void;
+  readonly onlySampled: boolean;
+}): Pick<TrafficLogOptions, "records" | "lookMs" | "compareEvery"> {
+  const onRecord = (record: RequestRecord): void => {
+    if (!onlySampled || record.trace?.isSampled === true) onRequestEnd(record);
+  };
+  const records = { onRecord, areCounted: !onlySampled, onMissing };
+  // Lines are late for as long as before, however often somebody looks.
+  return { records, lookMs: RECORD_LOOK_MS, compareEvery: 12 };
+}
+
 /**
  * Which Envoys have all of their first configuration, and workers that serve. Each is set ready
  * once. Neither later configuration nor a lost stream makes it unready: it still serves.
  */
 class ServingReplicas {
-  readonly #replicas: () => readonly Replica[];
+  readonly #replicas: () => readonly EnvoyReplica[];
   readonly #admin: EnvoyAdmin;
   readonly #timer: NodeJS.Timeout;
-  #serving: ReadonlySet<Replica> = new Set();
-  #leaving: ReadonlySet<Replica> = new Set();
+  #serving: ReadonlySet<EnvoyReplica> = new Set();
+  #leaving: ReadonlySet<EnvoyReplica> = new Set();
   #onNext: (() => void) | undefined;
   #isLooking = false;
 
-  constructor(replicas: () => readonly Replica[], admin: EnvoyAdmin) {
+  constructor(replicas: () => readonly EnvoyReplica[], admin: EnvoyAdmin) {
     this.#replicas = replicas;
     this.#admin = admin;
     this.#timer = setInterval(() => void this.#look(), LOOK_MS).unref();

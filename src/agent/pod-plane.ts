@@ -21,6 +21,6 @@ export interface PodPlane {
 /** Time for a pod's endpoint to leave every Service before the pod stops accepting. */
 export const LEAVE_MS = 3_000;
 
-export function pause(ms: number): Promise<void> {
+export function waitFor(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }

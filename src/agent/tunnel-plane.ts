@@ -5,14 +5,15 @@
  * requests finish.
  */
 import { createEmbeddedDataPlane } from "../dataplanes/embedded/embedded-data-plane.ts";
-import type { RequestRecord } from "../dataplanes/request-record.ts";
+import type { EmbeddedOptions } from "../dataplanes/embedded/limits/options.ts";
+import type { TrafficCounts } from "../dataplanes/traffic/traffic-counts.ts";
 import { readyConnections } from "../dataplanes/tunnel/cloudflare/connector-readiness.ts";
 import type { TunnelLink, TunnelState } from "../dataplanes/tunnel/cloudflare/tunnel-link.ts";
 import { makeOriginCertificate } from "../dataplanes/tunnel/origin-certificate.ts";
 import { TunnelDataPlane } from "../dataplanes/tunnel/tunnel-data-plane.ts";
-import { LEAVE_MS, type PodPlane, pause } from "./pod-plane.ts";
+import { LEAVE_MS, type PodPlane, waitFor } from "./pod-plane.ts";
 
-export interface TunnelPodOptions {
+export interface TunnelPodOptions extends Pick<EmbeddedOptions, "onRequestEnd" | "onlySampled" | "tracing"> {
   readonly workers: number;
   readonly drainSeconds: number;
   /** Where the tunnel leads; the next one is for gRPC. */
@@ -20,20 +21,22 @@ export interface TunnelPodOptions {
   /** Where the connector serves its readiness. */
   readonly connectorPort: number;
   readonly now: Date;
-  readonly onRequestEnd?: (record: RequestRecord) => void;
+  /** Absent: nothing is counted. */
+  readonly traffic?: TrafficCounts | undefined;
 }
 
 const ADDRESS = "127.0.0.1";
 const LOOK_MS = 1_000;
 
 export async function tunnelPodPlane(options: TunnelPodOptions): Promise<PodPlane> {
-  const { port, connectorPort, drainSeconds, workers, onRequestEnd } = options;
+  const { port, connectorPort, drainSeconds, workers, traffic, ...requests } = options;
   const dataPlane = new TunnelDataPlane({
     inner: createEmbeddedDataPlane({
       bind: { address: ADDRESS },
       workers,
+      traffic,
       trustedHops: { clientHeader: "cf-connecting-ip" },
-      ...(onRequestEnd === undefined ? {} : { onRequestEnd }),
+      ...requests,
     }),
     link: new OutsideLink(),
     address: ADDRESS,
@@ -56,9 +59,9 @@ export async function tunnelPodPlane(options: TunnelPodOptions): Promise<PodPlan
     async close() {
       leaving = true;
       clearInterval(timer);
-      await pause(LEAVE_MS);
+      await waitFor(LEAVE_MS);
       const end = Date.now() + drainSeconds * 1000 - LEAVE_MS;
-      while (Date.now() < end && (await look()) !== undefined) await pause(LOOK_MS);
+      while (Date.now() < end && (await look()) !== undefined) await waitFor(LOOK_MS);
       stopped.abort();
       await dataPlane.close({ graceMs: Math.max(0, end - Date.now()) });
     },

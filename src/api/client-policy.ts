@@ -16,7 +16,23 @@ export interface ClientPolicy {
   readonly status?: PolicyStatus;
 }
 
+export interface ClientCertificates {
+  readonly caCertificateRefs: readonly {
+    readonly group?: string;
+    readonly kind?: string;
+    readonly name: string;
+  }[];
+  readonly mode?: "AllowValidOnly" | "AllowInsecureFallback";
+  readonly subjectAltNames?: readonly {
+    readonly type: "Hostname" | "URI";
+    readonly hostname?: string;
+    readonly uri?: string;
+  }[];
+  readonly forward?: "Names" | "Certificate";
+}
+
 export interface ClientSettings {
+  readonly tls?: { readonly clientCertificates?: ClientCertificates };
   readonly clientAddress?: {
     readonly proxyProtocol?: "Required" | "Optional";
     readonly forwardedFor?: {
@@ -24,4 +40,10 @@ export interface ClientSettings {
       readonly trustedNetworks?: readonly string[];
     };
   };
+  readonly headerLimits?: {
+    readonly maxSize?: string;
+    readonly maxCount?: number;
+    readonly timeout?: string;
+  };
+  readonly connections?: { readonly idleTimeout?: string; readonly maxConcurrentStreams?: number };
 }

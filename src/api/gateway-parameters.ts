@@ -19,7 +19,7 @@ export interface GatewayParametersSpec {
   readonly image?: string;
   /** Threads that serve traffic. */
   readonly workers?: number;
-  readonly accessLog?: boolean;
+  readonly accessLog?: AccessLogParameters;
   readonly tenantLimits?: TenantLimitParameters;
   readonly envoy?: EnvoyParameters;
   readonly tracing?: TracingParameters;
@@ -40,13 +40,34 @@ export interface TenantLimitParameters {
   readonly connections?: number;
   readonly requests?: number;
   readonly backendConnections?: number;
+  readonly bufferedBytes?: number;
 }
 
-/** Spans of requests; Envoy alone makes them. */
-export interface TracingParameters {
-  /** `host:port` of a collector that speaks OTLP over gRPC. */
+/** A line, a log record of OpenTelemetry, or both for each request. */
+export interface AccessLogParameters {
+  readonly stdout?: { readonly text?: string };
+  readonly otlp?: CollectorParameters;
+}
+
+/** A collector that speaks OTLP. */
+export interface CollectorParameters {
   readonly endpoint: string;
+  readonly protocol?: "HTTP" | "GRPC";
+  /** PEM. */
+  readonly certificateAuthority?: string;
+}
+
+/** Spans of requests. */
+export interface TracingParameters {
+  readonly otlp: CollectorParameters;
   readonly samplingPercentage?: number;
+  readonly clientContext?: "Ignore" | "Continue";
+  readonly overrides?: readonly {
+    readonly kind: "Gateway" | "ListenerSet" | "XListenerSet" | "HTTPRoute" | "GRPCRoute";
+    readonly namespace: string;
+    readonly name: string;
+    readonly samplingPercentage: number;
+  }[];
 }
 
 /** Of the data plane `envoy` alone. */

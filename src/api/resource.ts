@@ -1,3 +1,4 @@
+import type { BackendPolicy } from "./backend-policy.ts";
 import type { ClientPolicy } from "./client-policy.ts";
 import type { ConfigMap, EndpointSlice, Namespace, Secret, Service } from "./core.ts";
 import type { Gateway, GatewayClass, ListenerSet } from "./gateway.ts";
@@ -18,6 +19,7 @@ export type Resource =
   | GatewayParameters
   | TrafficPolicy
   | ClientPolicy
+  | BackendPolicy
   | TenantPolicy
   | Namespace
   | Service
@@ -56,6 +58,7 @@ export const GROUP_OF_KIND: Readonly<Record<Kind, string>> = {
   GatewayParameters: MERGEWAY_GROUP,
   TrafficPolicy: MERGEWAY_GROUP,
   ClientPolicy: MERGEWAY_GROUP,
+  BackendPolicy: MERGEWAY_GROUP,
   TenantPolicy: MERGEWAY_GROUP,
   Namespace: "",
   Service: "",

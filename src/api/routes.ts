@@ -59,12 +59,12 @@ export interface SessionPersistence {
 
 export interface HttpRouteMatch {
   readonly path?: { readonly type: "Exact" | "PathPrefix" | "RegularExpression"; readonly value: string };
-  readonly headers?: readonly ValueMatch[];
-  readonly queryParams?: readonly ValueMatch[];
+  readonly headers?: readonly RouteValueMatch[];
+  readonly queryParams?: readonly RouteValueMatch[];
   readonly method?: string;
 }
 
-export interface ValueMatch {
+export interface RouteValueMatch {
   readonly type: "Exact" | "RegularExpression";
   readonly name: string;
   readonly value: string;
@@ -159,7 +159,7 @@ export interface GrpcRouteMatch {
     readonly service?: string;
     readonly method?: string;
   };
-  readonly headers?: readonly ValueMatch[];
+  readonly headers?: readonly RouteValueMatch[];
 }
 
 interface L4Rule {

@@ -1,5 +1,7 @@
+import type { AuthenticationSettings } from "./authentication.ts";
 import type { ObjectMeta } from "./metadata.ts";
 import type { PolicyStatus, PolicyTarget } from "./policies.ts";
+import type { HeaderModifier, RouteFilter } from "./routes.ts";
 
 /**
  * What traffic must meet (mergeway.dev/v1alpha1): attached to a Gateway, a set, a listener, a route
@@ -21,9 +23,40 @@ export interface TrafficPolicy {
   readonly status?: PolicyStatus;
 }
 
-export interface TrafficSettings {
+export interface TrafficSettings extends AuthenticationSettings {
   readonly clientAddresses?: { readonly allow?: readonly string[]; readonly deny?: readonly string[] };
   readonly rateLimits?: readonly RateLimit[];
+  readonly requestBody?: { readonly maxSize: number | string };
+  readonly requestHeaders?: HeaderModifier;
+  readonly responseHeaders?: HeaderModifier;
+  readonly httpsRedirect?: {
+    readonly enabled?: boolean;
+    readonly statusCode?: number;
+    readonly port?: number;
+  };
+  readonly directResponse?: DirectResponseSettings;
+  readonly cors?: NonNullable<RouteFilter["cors"]>;
+  readonly retries?: RetrySettings;
+  readonly timeouts?: { readonly request?: string; readonly backendRequest?: string; readonly idle?: string };
+}
+
+export interface DirectResponseSettings {
+  readonly enabled?: boolean;
+  readonly status?: number;
+  readonly contentType?: string;
+  readonly retryAfter?: string;
+  /** Absent: the answer has none. */
+  readonly body?: {
+    readonly inline?: string;
+    readonly configMapRef?: { readonly name: string; readonly key: string };
+  };
+}
+
+export interface RetrySettings {
+  readonly attempts: number;
+  readonly codes?: readonly number[];
+  readonly methods?: readonly string[];
+  readonly backoff?: string;
 }
 
 export interface RateLimit {

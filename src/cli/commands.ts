@@ -4,9 +4,15 @@ import { controllerCommand } from "./commands/controller.ts";
 import { dataplaneCommand } from "./commands/dataplane.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { explainCommand } from "./commands/explain.ts";
+import { pageCommand } from "./commands/page.ts";
+import { policyCommand } from "./commands/policy.ts";
+import { resolveCommand } from "./commands/resolve.ts";
 import { runCommand } from "./commands/run.ts";
 import { statusCommand } from "./commands/status.ts";
+import { topCommand } from "./commands/top.ts";
+import { transferCommand } from "./commands/transfer.ts";
 import { tunnelCommand } from "./commands/tunnel.ts";
+import { watchCommand } from "./commands/watch.ts";
 import { whoCommand } from "./commands/who.ts";
 import type { Command } from "./foundation/command.ts";
 
@@ -16,7 +22,13 @@ export const COMMANDS: readonly Command[] = [
   statusCommand,
   explainCommand,
   whoCommand,
+  resolveCommand,
+  transferCommand,
+  pageCommand,
+  policyCommand,
   runCommand,
+  topCommand,
+  watchCommand,
   demoCommand,
   tunnelCommand,
   controllerCommand,

@@ -37,7 +37,12 @@ function streamTerminal(stream: NodeJS.WriteStream): Terminal {
     if (error.code === "EPIPE") process.exit(0);
     throw error;
   });
-  return terminalOn((text) => void stream.write(text), { isTty: stream.isTTY === true, env: process.env });
+  const isTty = stream.isTTY === true;
+  return terminalOn((text) => void stream.write(text), {
+    isTty,
+    env: process.env,
+    size: () => (isTty ? { columns: stream.columns, rows: stream.rows } : {}),
+  });
 }
 
 function timeOf(epoch: string | undefined): Date | undefined {

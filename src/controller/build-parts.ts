@@ -21,9 +21,14 @@ import { dataPlaneOfClass, supportedFeatures } from "./features.ts";
 /** What a controller is given beside its options. */
 export interface Surroundings extends Pick<DataPlaneContext, "authority" | "drainToken"> {
   readonly client: KubernetesClient;
+  /** The same in every replica, and nothing that a tenant could compute. */
+  readonly referenceOf: NonNullable<EngineSettings["referenceOf"]>;
 }
 
-export function engineSettings(options: ControllerOptions): EngineSettings {
+export function engineSettings(
+  options: ControllerOptions,
+  { referenceOf }: Pick<Surroundings, "referenceOf">,
+): EngineSettings {
   return {
     controllerName: options.controllerName,
     adoptUnknownClasses: false,
@@ -36,6 +41,7 @@ export function engineSettings(options: ControllerOptions): EngineSettings {
     readKeyPair,
     readAuthorities,
     refusedEndpoint: refusedInCluster,
+    referenceOf,
   };
 }
 
@@ -106,6 +112,7 @@ export function buildInfrastructure(
       controller: options.streamService,
       authority,
       tokenAudience: TOKEN_AUDIENCE,
+      metrics: options.dataPlaneMetrics,
       drainToken,
     }),
     onProblem: (gateway, problem) => {

@@ -22,6 +22,8 @@ export interface ControllerOptions {
   readonly dataPlane: DataPlaneName;
   readonly dataPlaneImage: string;
   readonly envoyImage: string;
+  /** Whether pods count traffic and tell it to whoever reaches them. */
+  readonly dataPlaneMetrics: boolean;
   /** Without it, no Gateway can choose a tunnel. */
   readonly tunnels?: { readonly cloudflaredImage: string; readonly apiUrl?: string };
   readonly healthAddress: string;

@@ -1,7 +1,7 @@
 /**
  * Every metric of the controller, declared once. Labels are kinds, methods, reasons, Gateways and
- * their pods: never tenants, hostnames or anything that a tenant with sets and routes could
- * multiply, since whoever reaches the port can read them.
+ * their pods: never hostnames or anything that a tenant with sets and routes could multiply, since
+ * whoever reaches the port can read them. The quotas alone name tenants, where that is asked for.
  */
 interface ControllerMetricSpec {
   readonly type: "counter" | "gauge" | "histogram";
@@ -25,7 +25,12 @@ export type ControllerMetricName =
   | "mergeway_status_writes_total"
   | "mergeway_status_fights_total"
   | "mergeway_events_dropped_total"
+  | "mergeway_tenant_policy_violations"
+  | "mergeway_tenant_quota_used"
+  | "mergeway_tenant_quota_limit"
+  | "mergeway_hostname_claims"
   | "mergeway_infrastructure_failures_total"
+  | "mergeway_listeners"
   | "mergeway_leader";
 
 export const CONTROLLER_METRICS: Readonly<Record<ControllerMetricName, ControllerMetricSpec>> = {
@@ -104,10 +109,35 @@ export const CONTROLLER_METRICS: Readonly<Record<ControllerMetricName, Controlle
     help: "Events that were not sent because there were too many",
     labels: [],
   },
+  mergeway_tenant_policy_violations: {
+    type: "gauge",
+    help: "Listeners and routes that are against the TenantPolicy of a Gateway: refused, or with enforcement Audit only counted",
+    labels: ["gateway", "kind"],
+  },
+  mergeway_tenant_quota_used: {
+    type: "gauge",
+    help: "How much a namespace has of what the TenantPolicy of a Gateway limits, by resource: listeners, hostnames, wildcards, ports, certificates, routes or rules; more than the limit is refused",
+    labels: ["gateway", "tenant_namespace", "resource"],
+  },
+  mergeway_tenant_quota_limit: {
+    type: "gauge",
+    help: "How much of it the namespace may have",
+    labels: ["gateway", "tenant_namespace", "resource"],
+  },
+  mergeway_hostname_claims: {
+    type: "gauge",
+    help: "Hostnames in use at a Gateway whose TenantPolicy holds claims: held, or unheld because there is no room for them; on the leader",
+    labels: ["gateway", "state"],
+  },
   mergeway_infrastructure_failures_total: {
     type: "counter",
     help: "Times that the infrastructure of a Gateway could not be made as it should be; it is tried again",
     labels: [],
+  },
+  mergeway_listeners: {
+    type: "gauge",
+    help: "Listeners by Gateway and state: serving (it holds its port and hostname), conflicted (somebody else does), or refused",
+    labels: ["gateway", "state"],
   },
   mergeway_leader: {
     type: "gauge",

@@ -6,9 +6,13 @@ import { createServer, type Server } from "node:http";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { ConfirmedReplicas } from "../dataplanes/remote/publisher/confirmations.ts";
 import type { ReplicaLag } from "../dataplanes/remote/publisher/replica.ts";
+import type { TenantViolations } from "../engine/verdicts/tenant-verdicts.ts";
 import type { KubernetesObserver } from "../kubernetes/observer.ts";
 import type { StatusObserver } from "../status/kubernetes/writer-options.ts";
+import type { ClaimCount } from "./claims/claim-writer.ts";
+import type { ListenerCount } from "./listener-states.ts";
 import { CONTROLLER_METRICS, type ControllerMetricName } from "./metric-table.ts";
+import type { QuotaSeries } from "./quota-series.ts";
 
 const STEP_BUCKETS = [0.0001, 0.001, 0.01, 0.1, 1, 10];
 const PROPAGATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -21,6 +25,10 @@ export interface Readings {
   readonly lags: () => readonly ReplicaLag[];
   readonly confirmed: () => ReadonlyMap<string, ConfirmedReplicas>;
   readonly eventsDropped: () => number;
+  readonly listeners: () => readonly ListenerCount[];
+  readonly violations: () => Iterable<TenantViolations>;
+  readonly quotas: () => readonly QuotaSeries[];
+  readonly claims: () => readonly ClaimCount[];
 }
 
 export class ControllerMetrics {
@@ -57,7 +65,37 @@ export class ControllerMetrics {
     };
   }
 
-  read({ backlog, lags, confirmed, eventsDropped }: Readings): void {
+  read(readings: Readings): void {
+    const { backlog, lags, confirmed, eventsDropped, violations, listeners, claims, quotas } = readings;
+    this.#gauge("mergeway_listeners", (gauge) => {
+      gauge.reset();
+      for (const { gateway, state, count } of listeners()) gauge.set({ gateway, state }, count);
+    });
+    this.#gauge("mergeway_tenant_policy_violations", (gauge) => {
+      gauge.reset();
+      for (const { gateway: key, listeners: refused, routes } of violations()) {
+        const gateway = key.slice(key.indexOf("/") + 1);
+        gauge.set({ gateway, kind: "listener" }, refused);
+        gauge.set({ gateway, kind: "route" }, routes);
+      }
+    });
+    const eachQuota = (gauge: Gauge, value: (series: QuotaSeries) => number): void => {
+      gauge.reset();
+      for (const series of quotas()) {
+        const { gateway, namespace, resource } = series;
+        gauge.set({ gateway, tenant_namespace: namespace, resource }, value(series));
+      }
+    };
+    this.#gauge("mergeway_tenant_quota_used", (gauge) => eachQuota(gauge, ({ used }) => used));
+    this.#gauge("mergeway_tenant_quota_limit", (gauge) => eachQuota(gauge, ({ limit }) => limit));
+    this.#gauge("mergeway_hostname_claims", (gauge) => {
+      gauge.reset();
+      for (const { gateway: key, held, unheld } of claims()) {
+        const gateway = key.slice(key.indexOf("/") + 1);
+        gauge.set({ gateway, state: "held" }, held);
+        gauge.set({ gateway, state: "unheld" }, unheld);
+      }
+    });
     this.#gauge("mergeway_status_backlog", (gauge) => gauge.set(backlog()));
     const eachPod = (gauge: Gauge, value: (lag: ReplicaLag) => number): void => {
       gauge.reset();

@@ -5,6 +5,7 @@
 
 import { TOKEN_AUDIENCE } from "../dataplanes/remote/protocol/protocol.ts";
 import { PlanServer } from "../dataplanes/remote/publisher/plan-server.ts";
+import { digest } from "../digest/digest.ts";
 import { ensureAuthority, tokenFor } from "../infra/authority.ts";
 import { createKubernetesClient } from "../kubernetes/client.ts";
 import { assembleController } from "./assemble-controller.ts";
@@ -30,6 +31,7 @@ export async function runController(options: ControllerOptions, signal: AbortSig
     client,
     authority: authority.certificate,
     drainToken: (uid) => tokenFor(authority, `drain ${uid}`),
+    referenceOf: (gateway, hostname) => digest(tokenFor(authority, `name ${gateway} ${hostname}`), "hex", 16),
   });
   isSynced = () => controller.isSynced;
   const serving = new ServingCertificate(authority, options.streamService);

@@ -24,8 +24,11 @@ import {
   engineSettings,
   type Surroundings,
 } from "./build-parts.ts";
+import { ClaimWriter } from "./claims/claim-writer.ts";
 import { ClusterInfrastructure } from "./cluster-infrastructure.ts";
 import type { ControllerOptions } from "./controller-options.ts";
+import { listenerStates } from "./listener-states.ts";
+import { quotaSeries } from "./quota-series.ts";
 import { ServedGateways } from "./served-gateways.ts";
 import type { GatewayTunnels } from "./tunnels/gateway-tunnels.ts";
 import { makeTunnels } from "./tunnels/make-tunnels.ts";
@@ -38,6 +41,7 @@ export interface ControllerParts {
   readonly writer: StatusWriter;
   readonly tunnels: GatewayTunnels;
   readonly infrastructure: InfrastructureReconciler;
+  readonly claims: ClaimWriter;
 }
 
 export function wireController(
@@ -77,8 +81,19 @@ export function wireController(
     onFact: (gateway, fact) => flow.learnAddresses(gateway, fact),
   });
   const served = new ServedGateways();
+  const engine = new Engine(engineSettings(options, surroundings));
+  const claims = new ClaimWriter({
+    client,
+    controllerName,
+    watchNamespaces: options.watchNamespaces,
+    engine,
+    uidOf: (gateway) => flow.resources.get(gateway)?.metadata.uid,
+    referenceOf: surroundings.referenceOf,
+    onFact: (gateway, problem) => flow.learnClaims(gateway, problem === undefined ? {} : { problem }),
+    observer,
+  });
   const flow: Flow = new Flow({
-    engine: new Engine(engineSettings(options)),
+    engine,
     dataPlane: publisher,
     timed: (advance) => metrics.timed(advance),
     onStep: (delta, { since }) => {
@@ -89,6 +104,7 @@ export function wireController(
         for (const gateway of served.follow(plan)) infrastructure.serve(gateway, served.portsOf(gateway));
       }
       if (verdicts.size > 0) writer.judge(verdicts, since);
+      claims.follow();
     },
   });
   metrics.read({
@@ -96,8 +112,12 @@ export function wireController(
     lags: () => publisher.lags,
     confirmed: () => publisher.confirmed,
     eventsDropped: () => recorder.dropped,
+    listeners: () => listenerStates(engine.listeners()),
+    violations: () => engine.tenantViolations(),
+    quotas: () => quotaSeries(engine.quotaUses(), { namesTenants: options.dataPlaneMetrics }),
+    claims: () => claims.counts(),
   });
-  return { flow, names, publisher, pods, writer, tunnels, infrastructure };
+  return { flow, names, publisher, pods, writer, tunnels, infrastructure, claims };
 }
 
 function followPods(pods: GatewayPods, { upserts, removes }: PlanDelta): void {

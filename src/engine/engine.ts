@@ -11,9 +11,11 @@ import type { Key } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
 import type { ReadonlyCollection } from "../graph/collection.ts";
 import { Graph } from "../graph/graph.ts";
+import type { Lookup } from "../graph/lookup.ts";
 import type { ItemReport } from "../plan/item-report.ts";
 import type { PlanDelta, PlanItem } from "../plan/plan.ts";
 import {
+  type ClaimFact,
   enter,
   type InfrastructureFact,
   type Inputs,
@@ -22,13 +24,16 @@ import {
 } from "./foundation/inputs.ts";
 import type { EngineSettings } from "./foundation/settings.ts";
 import { type Attachment, deriveAttachments } from "./listeners/attachment.ts";
+import { deriveClaims, type UsedHostname } from "./listeners/claims.ts";
 import { deriveGatewayReferences } from "./listeners/gateway-references.ts";
 import { deriveGatewayStates } from "./listeners/gateways.ts";
+import { deriveListenerQuota } from "./listeners/listener-quota.ts";
 import { deriveListeners } from "./listeners/listeners.ts";
 import { deriveMerge, type MergedListener } from "./listeners/merge.ts";
 import { type Owner, ownerOfGateway, ownerOfSet } from "./listeners/owners.ts";
 import { derivePortAssignments } from "./listeners/ports.ts";
 import { derivePlan } from "./plan-items.ts";
+import { deriveBackendPolicies, ownUse } from "./policies/backend-settings.ts";
 import {
   deriveOwnPolicies,
   deriveOwnPolicyVerdicts,
@@ -44,11 +49,17 @@ import { deriveServiceEndpoints } from "./references/refused-endpoints.ts";
 import { deriveCompiledRoutes } from "./routes/compiled-routes.ts";
 import { deriveRouteAttachments, type RouteAttachment } from "./routes/route-attachment.ts";
 import { deriveRouteRefusals } from "./routes/route-refusals.ts";
-import { deriveTenancy } from "./tenancy/tenancy.ts";
+import { deriveQuotaUses, type QuotaUse } from "./tenancy/quota-use.ts";
+import { type ClaimHold, deriveTenancy } from "./tenancy/tenancy.ts";
 import { deriveListenerVerdicts } from "./verdicts/listener-verdicts.ts";
 import { deriveOwnerVerdicts } from "./verdicts/owner-verdicts.ts";
-import { deriveClassVerdicts, derivePolicyVerdicts, deriveRouteVerdicts } from "./verdicts/route-verdicts.ts";
-import { deriveTenantVerdicts } from "./verdicts/tenant-verdicts.ts";
+import {
+  deriveClassVerdicts,
+  derivePolicyVerdicts,
+  deriveRouteVerdicts,
+  indexBackendsByService,
+} from "./verdicts/route-verdicts.ts";
+import { deriveTenantVerdicts, type TenantViolations } from "./verdicts/tenant-verdicts.ts";
 import type { ObjectVerdict } from "./verdicts/verdicts.ts";
 
 /** What one step changed. */
@@ -65,6 +76,7 @@ export interface Facts {
   readonly forgotten?: readonly string[];
   readonly infrastructure?: ReadonlyMap<Key, InfrastructureFact | undefined>;
   readonly replicas?: ReadonlyMap<Key, ReplicaFact | undefined>;
+  readonly claims?: ReadonlyMap<Key, ClaimFact>;
 }
 
 export class Engine {
@@ -76,6 +88,11 @@ export class Engine {
   readonly #attachments: ReadonlyCollection<Attachment>;
   readonly #routes: ReadonlyCollection<RouteAttachment>;
   readonly #policies: OwnPolicies;
+  readonly #violations: () => Iterable<TenantViolations>;
+  readonly #quotaUses: ReadonlyCollection<QuotaUse>;
+  readonly #holds: ReadonlyCollection<ClaimHold>;
+  readonly #claims: ReadonlyCollection<UsedHostname>;
+  readonly #claimChanges: Set<string> = new Set();
   #planChanges: Map<string, PlanItem | undefined> = new Map();
   #verdictChanges: Map<Key, ObjectVerdict | undefined> = new Map();
 
@@ -102,16 +119,32 @@ export class Engine {
     const listenersOfOwner = graph.index("listeners of owner", listeners, (_key, { owner, rank }) => [
       { at: owner.key, sort: rank },
     ]);
-    const merged = deriveMerge(graph, listeners, tenancy, settings);
-    const routes = deriveRouteAttachments(graph, inputs, { attachments, listenersOfOwner, tenancy });
+    const listenerQuota = deriveListenerQuota(graph, listeners, tenancy);
+    const merged = deriveMerge(graph, listeners, { quota: listenerQuota, tenancy }, settings);
+    const { routes, routeQuota } = deriveRouteAttachments(graph, inputs, {
+      attachments,
+      listenersOfOwner,
+      tenancy,
+    });
     const endpoints = deriveServiceEndpoints(graph, inputs, settings);
+    const backendPolicies = deriveBackendPolicies(graph, inputs.backendPolicies);
+    const useOf = (route: Key, ruleName: string | undefined, lookup: Lookup): string | undefined =>
+      ownUse(route, ruleName, lookup, backendPolicies);
     const compiled = deriveCompiledRoutes(
       graph,
-      { inputs, grants, endpoints, attachments: routes },
+      { inputs, grants, endpoints, attachments: routes, useOf },
       settings,
     );
     const policies = derivePolicies(graph, inputs, certificates);
-    const own = deriveOwnPolicies(graph, { inputs, merged, attachments, routes });
+    const own = deriveOwnPolicies(graph, {
+      inputs,
+      merged,
+      attachments,
+      routes,
+      grants,
+      endpoints,
+      backendPolicies,
+    });
     const plan = derivePlan(graph, {
       inputs,
       states,
@@ -125,16 +158,26 @@ export class Engine {
       endpoints,
       ...own,
     });
+    const backendsOfServices = indexBackendsByService(graph, plan.backends);
     const refusals = deriveRouteRefusals(graph, inputs, plan.backendUses);
     const judged = deriveListenerVerdicts(graph, inputs, { merged, compiled }, settings);
+    const usedUp = [listenerQuota.usedUp, routeQuota.usedUp];
+    const quotas = deriveQuotaUses(graph, { ofListeners: listenerQuota.uses, ofRoutes: routeQuota.uses });
+    const tenants = deriveTenantVerdicts(graph, tenancy, {
+      ...{ inputs, attachments, merged, routes, usedUp, quotas },
+    });
     const verdicts = graph.union<ObjectVerdict>("verdicts", [
       deriveClassVerdicts(graph, inputs, settings),
       deriveOwnerVerdicts(graph, { inputs, attachments, merged, judged, states, references }),
       deriveRouteVerdicts(graph, inputs, { routes, compiled, refusals }),
-      derivePolicyVerdicts(graph, inputs, policies, plan.backends),
-      deriveTenantVerdicts(graph, tenancy, { inputs, attachments, merged, routes }),
-      deriveOwnPolicyVerdicts(graph, own, { inputs, attachments, routes, judged }),
+      derivePolicyVerdicts(graph, inputs, policies, backendsOfServices),
+      tenants.verdicts,
+      deriveOwnPolicyVerdicts(graph, own, {
+        ...{ inputs, attachments, routes, judged, grants, endpoints, certificates, backendsOfServices },
+      }),
     ]);
+    this.#claims = deriveClaims(graph, merged, tenancy);
+    this.#claims.onChange(({ key }) => this.#claimChanges.add(key));
     plan.items.onChange(({ key, after }) => this.#planChanges.set(key, after));
     verdicts.onChange(({ key, after }) => this.#verdictChanges.set(key, after));
     this.#inputs = inputs;
@@ -144,6 +187,9 @@ export class Engine {
     this.#attachments = attachments;
     this.#routes = routes;
     this.#policies = own;
+    this.#violations = tenants.violations;
+    this.#quotaUses = quotas.uses;
+    this.#holds = tenancy.holds;
   }
 
   /** Takes resources that appeared, changed or (undefined) went away, all in one step. */
@@ -152,11 +198,27 @@ export class Engine {
     return this.#settle();
   }
 
-  learn({ reports = [], forgotten = [], infrastructure, replicas }: Facts): EngineDelta {
+  /**
+   * What changes would do. They are made and taken back at once, so it costs twice what they cost,
+   * whatever else exists. `resources` is what the engine has now.
+   */
+  tryOut(
+    changes: readonly { readonly key: Key; readonly resource: Resource | undefined }[],
+    resources: ReadonlyMap<Key, Resource>,
+  ): EngineDelta {
+    try {
+      return this.apply(changes);
+    } finally {
+      this.apply(changes.map(({ key }) => ({ key, resource: resources.get(key) })));
+    }
+  }
+
+  learn({ reports = [], forgotten = [], infrastructure, replicas, claims }: Facts): EngineDelta {
     for (const report of reports) this.#inputs.reports.set(report.id, report);
     for (const id of forgotten) this.#inputs.reports.set(id, undefined);
     for (const [key, fact] of infrastructure ?? []) this.#inputs.infrastructure.set(key, fact);
     for (const [key, fact] of replicas ?? []) this.#inputs.replicas.set(key, fact);
+    for (const [key, fact] of claims ?? []) this.#inputs.claims.set(key, fact);
     return this.#settle();
   }
 
@@ -200,9 +262,32 @@ export class Engine {
     return values(this.#routes);
   }
 
-  /** TrafficPolicies and ClientPolicies of an object and of its sections. */
+  /** TrafficPolicies, ClientPolicies and BackendPolicies of an object and of its sections. */
   policiesOf(object: Key): readonly PolicyAtTarget[] {
     return policiesOf(object, this.#policies);
+  }
+
+  /** How much is against the TenantPolicy of each Gateway. */
+  tenantViolations(): Iterable<TenantViolations> {
+    return this.#violations();
+  }
+
+  /** Of every namespace that has a quota and uses something of a Gateway. */
+  quotaUses(): Iterable<QuotaUse> {
+    return values(this.#quotaUses);
+  }
+
+  /** Gateways of this controller whose TenantPolicy holds claims. */
+  *claimHolds(): Iterable<[Key, ClaimHold]> {
+    for (const [gateway, hold] of this.#holds.entries())
+      if (this.#attachments.get(gateway)?.owner.role === "root") yield [gateway, hold];
+  }
+
+  /** Claims that have changed since this was last asked, and (undefined) those that are gone. */
+  changedClaims(): ReadonlyMap<string, UsedHostname | undefined> {
+    const changed = new Map(Array.from(this.#claimChanges, (place) => [place, this.#claims.get(place)]));
+    this.#claimChanges.clear();
+    return changed;
   }
 
   /** Nodes computed so far: the cost of changes, independent of the machine. */

@@ -27,7 +27,13 @@ import type { GatewayReferences } from "./listeners/gateway-references.ts";
 import type { GatewayState } from "./listeners/gateways.ts";
 import { type ListenerKey, portProtocolOf, transportOf } from "./listeners/listeners.ts";
 import { isServing, type MergedListener, portOf } from "./listeners/merge.ts";
-import { type ClientPolicies, clientAddressAt } from "./policies/client-policies.ts";
+import {
+  type AttachedBackendPolicies,
+  backendLevels,
+  effectiveBackend,
+} from "./policies/backend-settings.ts";
+import { validationOfGateway, validationOfListener } from "./policies/client-certificates.ts";
+import { type ClientPolicies, clientAddressAt, clientLimitsAt } from "./policies/client-policies.ts";
 import { guardedRules } from "./policies/guard-items.ts";
 import type { ListenerLevels, TrafficPolicies } from "./policies/traffic-policies.ts";
 import type { BackendPolicies } from "./references/backend-policies.ts";
@@ -53,13 +59,18 @@ export interface PlanSources {
   readonly trafficPolicies: TrafficPolicies;
   readonly listenerLevels: ReadonlyCollection<ListenerLevels>;
   readonly guards: ReadonlyCollection<GuardItem>;
+  readonly guardBackends: ReadonlyCollection<BackendUse>;
   readonly clientPolicies: ClientPolicies;
+  readonly backendPolicies: AttachedBackendPolicies;
 }
 
 export interface Plan {
   readonly items: ReadonlyCollection<PlanItem>;
   readonly backends: ReadonlyCollection<BackendItem>;
-  /** Which routes use a backend, by its id; keys begin with the route's. */
+  /**
+   * Which routes and guards use a backend, by its id; keys of routes begin with the route's and
+   * `@`.
+   */
   readonly backendUses: Index<BackendUse>;
 }
 
@@ -69,7 +80,7 @@ export function derivePlan(graph: Graph, sources: PlanSources): Plan {
   );
   const gateways = deriveGatewayItems(graph, sources);
   const ports = derivePortItems(graph, serving, sources);
-  const listeners = deriveListenerItems(graph, serving);
+  const listeners = deriveListenerItems(graph, serving, sources);
   const hosts = deriveHostItems(graph, serving, sources);
   const { backends, backendUses } = deriveBackendItems(graph, sources);
   const certificates = deriveCertificateItems(graph, serving, gateways, sources);
@@ -79,6 +90,7 @@ export function derivePlan(graph: Graph, sources: PlanSources): Plan {
     listeners,
     hosts,
     sources.guards,
+    deriveRouteGuards(graph, sources),
     backends,
     certificates,
   ]);
@@ -115,8 +127,9 @@ function deriveGatewayItems(
 function derivePortItems(
   graph: Graph,
   serving: ReadonlyCollection<MergedListener>,
-  { frontends, clientPolicies }: PlanSources,
+  sources: PlanSources,
 ): ReadonlyCollection<PortItem> {
+  const { frontends, clientPolicies } = sources;
   const byPort = graph.index("serving listeners by port", serving, (_key, listener) => [
     { at: portOf(listener), sort: listener.rank },
   ]);
@@ -129,9 +142,12 @@ function derivePortItems(
       const { gateway, port, protocol } = listener;
       const transport = transportOf(protocol);
       const reading = portProtocolOf(protocol);
-      const clients = reading === "tls" ? validationForPort(lookup.get(frontends, gateway), port) : undefined;
+      const frontend = validationForPort(lookup.get(frontends, gateway), port)?.validation;
+      const clients = reading === "tls" ? validationOfGateway(gateway, frontend, lookup, sources) : undefined;
       const clientAddress =
         transport === "tcp" ? clientAddressAt(gateway, lookup, clientPolicies) : undefined;
+      const clientLimits =
+        reading === "http" || reading === "tls" ? clientLimitsAt(gateway, lookup, clientPolicies) : undefined;
       return byId({
         type: "port",
         id: portId(gateway, transport, port),
@@ -139,8 +155,9 @@ function derivePortItems(
         transport,
         port,
         protocol: reading,
-        ...(clients === undefined ? {} : { clientValidation: clients.validation }),
+        ...(clients === undefined ? {} : { clientValidation: clients }),
         ...(clientAddress === undefined ? {} : { clientAddress }),
+        ...(clientLimits === undefined ? {} : { clientLimits }),
       });
     },
   );
@@ -149,17 +166,25 @@ function derivePortItems(
 function deriveListenerItems(
   graph: Graph,
   serving: ReadonlyCollection<MergedListener>,
+  sources: PlanSources,
 ): ReadonlyCollection<ListenerItem> {
-  return graph.expand<MergedListener, ListenerItem>("listener items", serving, (key, listener) => {
+  return graph.expand<MergedListener, ListenerItem>("listener items", serving, (key, listener, lookup) => {
     const { owner, gateway, port, protocol, hostname, section, rank, spec, certificates, tlsOptions } =
       listener;
     if (protocol === undefined) return [];
+    const mode = spec.tls?.mode ?? "Terminate";
+    const ends = portProtocolOf(protocol) === "tls" && mode === "Terminate";
+    const frontend = ends ? validationForPort(lookup.get(sources.frontends, gateway), port) : undefined;
+    const clientValidation = ends
+      ? validationOfListener(listener, frontend?.validation, lookup, sources)
+      : undefined;
     const tls =
       portProtocolOf(protocol) === "tls"
         ? {
-            mode: spec.tls?.mode ?? "Terminate",
+            mode,
             certificates: certificates.map((secret) => certificateId(gateway, secret)),
             ...tlsOptions,
+            ...(clientValidation === undefined ? {} : { clientValidation }),
           }
         : undefined;
     return byId({
@@ -223,7 +248,8 @@ function deriveHostItems(
         const source = lookup.get(inputs.routes, route);
         const age = source === undefined ? "" : ageRank(source.metadata);
         const rules = lookup.get(compiled, compiledRouteKey(route, gateway))?.rules ?? [];
-        const guarded = guardedRules(rules, { gateway, route, levels }, lookup, trafficPolicies);
+        const place = { gateway, route, levels, isSecure: listener.protocol !== "HTTP" };
+        const guarded = guardedRules(rules, place, lookup, { policies: trafficPolicies, inputs });
         return guarded.map((rule) => ({ rule, asked, age }));
       });
       return {
@@ -240,22 +266,36 @@ function deriveHostItems(
   );
 }
 
+/** Guards that stand in the rules of routes themselves. */
+function deriveRouteGuards(graph: Graph, { compiled }: PlanSources): ReadonlyCollection<GuardItem> {
+  return graph.expand<CompiledRoute, GuardItem>("guards of routes", compiled, (_key, { gateway, guards }) =>
+    gateway === NO_GATEWAY ? [] : guards.flatMap(byId),
+  );
+}
+
 function deriveBackendItems(
   graph: Graph,
-  { inputs, compiled, policies, endpoints }: PlanSources,
+  { inputs, compiled, guardBackends, policies, endpoints, backendPolicies }: PlanSources,
 ): Pick<Plan, "backends" | "backendUses"> {
-  const uses = graph.expand<CompiledRoute, BackendUse>(
-    "backend uses",
+  const ofRoutes = graph.expand<CompiledRoute, BackendUse>(
+    "backend uses of routes",
     compiled,
     (key, { gateway, targets }) =>
       gateway === NO_GATEWAY
         ? []
         : targets.map((target, place) => [`${key}|${place}`, { gateway, target }] as const),
   );
+  const uses = graph.union("backend uses", [ofRoutes, guardBackends]);
   const backendUses = graph.index("uses by backend", uses, (_key, { gateway, target }) => [
     { at: backendId(gateway, target) },
   ]);
-  return { backends: deriveBackends(graph, inputs, backendUses, { policies, endpoints }), backendUses };
+  const backends = deriveBackends(graph, inputs, backendUses, {
+    policies,
+    endpoints,
+    settingsOf: ({ gateway, target, portName }, lookup) =>
+      effectiveBackend(backendLevels({ gateway, target, portName }, lookup, backendPolicies)),
+  });
+  return { backends, backendUses };
 }
 
 function deriveCertificateItems(

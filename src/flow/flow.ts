@@ -9,7 +9,7 @@ import type { Key } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
 import type { DataPlane } from "../dataplanes/dataplane.ts";
 import type { Engine, EngineDelta } from "../engine/engine.ts";
-import type { InfrastructureFact, ReplicaFact } from "../engine/foundation/inputs.ts";
+import type { ClaimFact, InfrastructureFact, ReplicaFact } from "../engine/foundation/inputs.ts";
 import type { ResourceChange } from "../sources/source.ts";
 import type { AssignedPorts } from "./assigned-ports.ts";
 import { changesPlan, isSomething, joined } from "./joined-deltas.ts";
@@ -96,6 +96,10 @@ export class Flow {
   /** Undefined: no replica lags. */
   learnReplicas(gateway: Key, fact: ReplicaFact | undefined): void {
     this.#learn({ replicas: new Map([[gateway, fact]]) });
+  }
+
+  learnClaims(gateway: Key, fact: ClaimFact): void {
+    this.#learn({ claims: new Map([[gateway, fact]]) });
   }
 
   #learn(facts: Parameters<Engine["learn"]>[0]): void {

@@ -4,11 +4,11 @@
  * Gateway there is one write at a time, of the newest desired state.
  */
 import type { EndpointSlice, Service } from "../api/core.ts";
-import { effectiveParameters } from "../api/effective-parameters.ts";
 import type { Gateway, GatewayClass } from "../api/gateway.ts";
 import type { GatewayParameters } from "../api/gateway-parameters.ts";
 import { type Key, keyFor, partsOf } from "../api/key.ts";
 import type { Resource } from "../api/resource.ts";
+import { effectiveParameters } from "../api/rules/effective-parameters.ts";
 import { type AddressFact, addressFact } from "./addresses.ts";
 import { desiredManifests } from "./desired.ts";
 import { type Found, isMadeFor, nameTaken } from "./name-collisions.ts";
@@ -123,6 +123,7 @@ export class InfrastructureReconciler {
     clearInterval(this.#resync);
     if (!leading) return;
     await this.#removeOrphans();
+    if (!this.#leading) return;
     this.#applyAgain();
     this.#resync = setInterval(() => this.#applyAgain(), RESYNC_MS).unref();
   }

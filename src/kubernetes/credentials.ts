@@ -12,12 +12,12 @@ import { join } from "node:path";
  */
 export interface Credentials {
   readonly server: URL;
-  connection(): Promise<Connection>;
+  connection(): Promise<ApiConnection>;
   /** The server has refused what `connection` gave: read it afresh. */
   forget(): void;
 }
 
-export interface Connection {
+export interface ApiConnection {
   readonly headers: Readonly<Record<string, string>>;
   readonly agent: Agent;
 }
@@ -52,7 +52,7 @@ export async function findCredentials(options: CredentialOptions): Promise<Crede
  */
 function serviceAccount(host: string, port: string): Credentials {
   const agents = new AgentCache();
-  const reading = new Reused(async (): Promise<Connection> => {
+  const reading = new Reused(async (): Promise<ApiConnection> => {
     const [token, ca] = await Promise.all([
       readFile(join(SERVICE_ACCOUNT, "token"), "utf8"),
       readFile(join(SERVICE_ACCOUNT, "ca.crt"), "utf8"),
@@ -80,7 +80,7 @@ async function kubeconfig({ kubeconfig: file, context }: CredentialOptions): Pro
   if (cluster === null)
     throw new Error("the kubeconfig names no cluster: set a current context, or name one");
   const agents = new AgentCache();
-  const reading = new Reused(async (): Promise<Connection> => {
+  const reading = new Reused(async (): Promise<ApiConnection> => {
     const options: RequestOptions = {};
     await config.applyToHTTPSOptions(options);
     const headers: Record<string, string> = {};
@@ -133,15 +133,15 @@ class AgentCache {
 }
 
 class Reused {
-  readonly #read: () => Promise<Connection>;
-  #current: Promise<Connection> | undefined;
+  readonly #read: () => Promise<ApiConnection>;
+  #current: Promise<ApiConnection> | undefined;
   #since = 0;
 
-  constructor(read: () => Promise<Connection>) {
+  constructor(read: () => Promise<ApiConnection>) {
     this.#read = read;
   }
 
-  get(): Promise<Connection> {
+  get(): Promise<ApiConnection> {
     if (this.#current === undefined || performance.now() - this.#since > REUSE_MS) {
       this.#since = performance.now();
       this.#current = this.#read();

@@ -16,6 +16,7 @@ export const PLURAL_OF_KIND: Readonly<Record<Kind, string>> = {
   GatewayParameters: "gatewayparameters",
   TrafficPolicy: "trafficpolicies",
   ClientPolicy: "clientpolicies",
+  BackendPolicy: "backendpolicies",
   TenantPolicy: "tenantpolicies",
   Namespace: "namespaces",
   Service: "services",

@@ -8,6 +8,7 @@ import { ApiError, hasStatus } from "./api-error.ts";
 import { type ApiMetadata, collectionPath, objectPath } from "./api-object.ts";
 import { pause } from "./backoff.ts";
 import type { KubernetesClient } from "./client.ts";
+import { FreedLease } from "./freed-lease.ts";
 import type { KubernetesObserver } from "./observer.ts";
 
 export interface LeaderElectionOptions {
@@ -103,11 +104,21 @@ class Election {
   }
 
   async acquire(signal: AbortSignal): Promise<boolean> {
-    while (!signal.aborted) {
-      if (await this.#attempt(signal)) return true;
-      await pause(this.#retryMs * (1 + Math.random() * 0.2), signal);
+    const { client, namespace, name } = this.#options;
+    const freed = new FreedLease({ client, apiVersion: LEASES, namespace, name });
+    const acquired = new AbortController();
+    let watching: Promise<void> | undefined;
+    try {
+      while (!signal.aborted) {
+        if (await this.#attempt(signal)) return true;
+        watching ??= freed.watch(AbortSignal.any([signal, acquired.signal]));
+        await freed.pause(this.#retryMs * (1 + Math.random() * 0.2), signal);
+      }
+      return false;
+    } finally {
+      acquired.abort();
+      await watching;
     }
-    return false;
   }
 
   async renewUntilLost(signal: AbortSignal): Promise<void> {

@@ -41,7 +41,7 @@ export function isWithin({ bits, value }: Address, { address, length }: Network)
 }
 
 /** Whether two networks have an address in common: then one lies within the other. */
-export function overlap(a: Network, b: Network): boolean {
+export function networksOverlap(a: Network, b: Network): boolean {
   return a.length >= b.length ? isWithin(a.address, b) : isWithin(b.address, a);
 }
 

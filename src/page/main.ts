@@ -1,8 +1,10 @@
 /** The page of the admin server. It only reads, and draws everything from text nodes. */
+import type { ReadingScope } from "../view/written/reading-scope.ts";
 import { element, part, replaceChildren } from "./dom/element.ts";
 import { keepTheme } from "./dom/theme.ts";
 import { LiveWorld } from "./live/world.ts";
 import { fragmentOf, type Place, readPlace, textParameter, VIEWS, type ViewName } from "./model/place.ts";
+import { scopeText } from "./model/scope-text.ts";
 import { CertificatesView } from "./views/certificates-view.ts";
 import { ExplainView } from "./views/explain-view.ts";
 import { HostnamesView } from "./views/hostnames-view.ts";
@@ -21,6 +23,7 @@ const views: Readonly<Record<ViewName, View>> = {
 const main = part<HTMLElement>("main");
 const search = part<HTMLInputElement>("#search");
 const status = part<HTMLElement>(".live");
+const scopeNote = part<HTMLElement>(".scope");
 const tabs = VIEWS.map((name) => element("a", { href: `#/${name}` }, views[name].title));
 let place = readPlace(location.hash);
 let isScheduled = false;
@@ -70,8 +73,16 @@ function show(): void {
     );
     return;
   }
+  showScope(world.scope);
   if (view.element.parentElement !== main) replaceChildren(main, view.element);
   view.show({ world, live, place, search: textParameter(place, "q"), go });
+}
+
+function showScope(scope: ReadingScope | undefined): void {
+  const text = scopeText(scope);
+  scopeNote.hidden = text === undefined;
+  scopeNote.textContent = text?.short ?? "";
+  scopeNote.title = text?.long ?? "";
 }
 
 function showConnection(): void {

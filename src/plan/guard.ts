@@ -1,23 +1,33 @@
 /**
  * A guard: what a request must meet before its rule acts, in no data plane's words. It comes from
- * one section (`defaults` or `overrides`) of one TrafficPolicy and is an item of its own, so that a
- * list of a thousand ranges stands in the plan once, however many rules it guards.
+ * one section (`defaults` or `overrides`) of one TrafficPolicy, or from a filter of a route, and is
+ * an item of its own, so that a list of a thousand ranges stands in the plan once, however many
+ * rules it guards.
  *
  * A rule names its guards in order, and all of them must let a request pass. A guard that a data
  * plane does not have, or cannot apply, lets nothing pass: the answer is 500.
  */
+import type { AuthenticationCheck } from "./authentication.ts";
+import type { RequestBodyCheck } from "./limits/request-limits.ts";
 import type { ItemId } from "./plan.ts";
 
 export interface GuardItem {
   readonly type: "guard";
   readonly id: ItemId;
   readonly gateway: string;
-  /** The TrafficPolicy that it comes from, for logs and explanations. */
-  readonly policy: { readonly namespace: string; readonly name: string };
+  /** What it comes from, for logs and explanations. */
+  readonly policy: GuardOrigin;
   readonly check: GuardCheck;
 }
 
-export type GuardCheck = AddressCheck | RateLimitCheck;
+export interface GuardOrigin {
+  /** Absent: a TrafficPolicy. */
+  readonly kind?: "HTTPRoute";
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export type GuardCheck = AddressCheck | RateLimitCheck | AuthenticationCheck | RequestBodyCheck;
 
 /**
  * By the client's address as `ClientAddressPlan` finds it; who is not let in gets 403. `deny` comes

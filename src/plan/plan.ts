@@ -14,7 +14,9 @@
 import type { BackendItem } from "./backend.ts";
 import type { CertificateItem } from "./certificate.ts";
 import type { ClientAddressPlan } from "./client-address.ts";
+import type { ClientValidation } from "./client-validation.ts";
 import type { GuardItem } from "./guard.ts";
+import type { ClientLimits } from "./limits/client-limits.ts";
 import type { Rule } from "./rule.ts";
 import type { TenantLimits } from "./tenant-limits.ts";
 
@@ -61,15 +63,13 @@ export interface PortItem {
   readonly transport: Transport;
   readonly port: number;
   readonly protocol: PortProtocol;
-  /** Asks HTTPS clients of this port for a certificate (Gateway.spec.tls.frontend). */
+  /**
+   * Asks HTTPS clients of this port for a certificate (Gateway.spec.tls.frontend, or a ClientPolicy
+   * of the Gateway).
+   */
   readonly clientValidation?: ClientValidation;
   readonly clientAddress?: ClientAddressPlan;
-}
-
-export interface ClientValidation {
-  /** PEM bundles; empty when none could be resolved: then nobody is valid. */
-  readonly authorities: readonly string[];
-  readonly mode: "AllowValidOnly" | "AllowInsecureFallback";
+  readonly clientLimits?: ClientLimits;
 }
 
 export type ListenerProtocol = "HTTP" | "HTTPS" | "TLS" | "TCP" | "UDP";
@@ -112,6 +112,8 @@ export interface ListenerTlsPlan {
    * http/1.1).
    */
   readonly alpn?: readonly string[];
+  /** Asks clients of this listener for a certificate; absent: as its port does. */
+  readonly clientValidation?: ClientValidation;
 }
 
 /**

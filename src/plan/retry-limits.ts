@@ -29,6 +29,11 @@ export const RETRY_BUDGET_PERCENT = 20;
 /** ... and how many there may always be: a backend with one request at a time has retries, too. */
 export const MIN_CONCURRENT_RETRIES = 3;
 
+/** What of a rule's retry policy is for requests of a method. */
+export function retryOfMethod(retry: RetryPolicy | undefined, method: string): RetryPolicy | undefined {
+  return retry?.methods?.includes(method) === false ? undefined : retry;
+}
+
 /** A route's retry policy, within the limits above. */
 export function boundedRetry(wanted: RetryPolicy): RetryPolicy {
   const { attempts, backoffMs } = wanted;

@@ -70,6 +70,8 @@ export interface ForwardAction {
 export interface Timeouts {
   readonly requestMs?: number;
   readonly backendRequestMs?: number;
+  /** Without a byte in either direction, of a request, its answer, or what it was upgraded to. */
+  readonly idleMs?: number;
   /** The route turns a timeout off: no limit of the data plane's own may take its place. */
   readonly unbounded?: true;
 }
@@ -88,7 +90,6 @@ export interface Filters {
   readonly rewrite?: { readonly hostname?: string; readonly path?: PathEdit };
   readonly mirrors?: readonly Mirror[];
   readonly cors?: CorsPolicy;
-  readonly externalAuth?: ExternalAuth;
 }
 
 export interface HeaderEdit {
@@ -119,19 +120,11 @@ export interface CorsPolicy {
   readonly maxAgeSeconds: number;
 }
 
-export interface ExternalAuth {
-  readonly protocol: "HTTP" | "GRPC";
-  /** Absent when the reference is invalid: every request is answered with 500. */
-  readonly backend?: ItemId;
-  readonly path?: string;
-  readonly allowedHeaders: readonly string[];
-  readonly allowedResponseHeaders: readonly string[];
-  readonly maxBodyBytes?: number;
-}
-
 export interface RetryPolicy {
   readonly attempts: number;
   readonly codes: readonly number[];
+  /** Requests of other methods are sent as without a retry policy; absent: of all methods. */
+  readonly methods?: readonly string[];
   readonly backoffMs?: number;
 }
 
@@ -155,11 +148,21 @@ export interface RedirectAction {
 
 /**
  * A fixed answer: what a rule gets that cannot be served as written (for example all of its
- * references are invalid).
+ * references are invalid), or what a policy has put in the rule's place.
  */
 export interface RespondAction {
   readonly type: "respond";
   readonly status: number;
   /** Why, in words that name nothing but the route's own content. */
   readonly reason: string;
+  /** Of an answer that somebody has written; absent: the data plane has words of its own. */
+  readonly content?: ResponseContent;
+}
+
+export interface ResponseContent {
+  /** A media type. */
+  readonly type: string;
+  /** At most 4,096 bytes. Clients of gRPC get the status alone. */
+  readonly text: string;
+  readonly retryAfterSeconds?: number;
 }

@@ -13,17 +13,20 @@ export interface TenantLimits {
   readonly requests: number;
   /** Connections to one backend, whoever's requests they carry. */
   readonly backendConnections: number;
+  /** Bytes of bodies that wait in memory for the side that is to take them. */
+  readonly bufferedBytes: number;
 }
 
 /**
- * A pod has room for 20,000 connections: it takes several tenants at their limits to fill it. What
- * a request can hold in buffers is bounded, too (docs/reference/requests.md), so the number of
- * requests bounds the bytes. Connections per backend are Envoy's default.
+ * A pod has room for 20,000 connections: it takes several tenants at their limits to fill it. A
+ * request whose client or backend is slow holds about 128 KiB: a thousand of them fit. Connections
+ * per backend are Envoy's default.
  */
 export const DEFAULT_TENANT_LIMITS: TenantLimits = {
   connections: 5_000,
   requests: 2_000,
   backendConnections: 1_024,
+  bufferedBytes: 128 * 1024 * 1024,
 };
 
 /** Limits that are not set have their default. */
@@ -32,10 +35,11 @@ export function tenantLimits(said: Partial<TenantLimits> | undefined): TenantLim
     connections: said?.connections ?? DEFAULT_TENANT_LIMITS.connections,
     requests: said?.requests ?? DEFAULT_TENANT_LIMITS.requests,
     backendConnections: said?.backendConnections ?? DEFAULT_TENANT_LIMITS.backendConnections,
+    bufferedBytes: said?.bufferedBytes ?? DEFAULT_TENANT_LIMITS.bufferedBytes,
   };
 }
 
-/** Whether both have the same effect, defaults included. */
+/** Whether both have the same effect on clusters of Envoy, defaults included. */
 export function sameLimits(one: TenantLimits | undefined, other: TenantLimits | undefined): boolean {
   const a = tenantLimits(one);
   const b = tenantLimits(other);

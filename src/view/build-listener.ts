@@ -92,7 +92,8 @@ function ruleAgainst(
   ranks: ReadonlyMap<Key, Rank>,
 ): PrecedenceRule | undefined {
   const other = ranks.get(holder.slice(0, holder.lastIndexOf("#")));
-  return other === undefined ? undefined : decidingRule(other, rank);
+  // A holder that does not come first was given the hostname by the Gateway's owner.
+  return other === undefined || other > rank ? undefined : decidingRule(other, rank);
 }
 
 function why({ reason, message }: Verdict): { readonly reason: string; readonly message: string } {

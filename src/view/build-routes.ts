@@ -2,10 +2,10 @@ import { type Key, keyFor } from "../api/key.ts";
 import type { ParentReference } from "../api/references.ts";
 import type { Route } from "../api/routes.ts";
 import type { Engine } from "../engine/engine.ts";
-import { backendId } from "../engine/foundation/item-ids.ts";
+import { backendId, sharedBackendId } from "../engine/foundation/item-ids.ts";
 import type { ParentOutcome } from "../engine/routes/route-attachment.ts";
 import type { RouteVerdict } from "../engine/verdicts/verdicts.ts";
-import { policiesOfRoute } from "./build-policies.ts";
+import { policiesOfRoute, policiesOfService } from "./build-policies.ts";
 import type { StateSources } from "./build-state.ts";
 import { isRoute } from "./is-route.ts";
 import { type BackendView, type RouteView, refOf, type StrayRoute } from "./merged-state.ts";
@@ -32,7 +32,7 @@ export function indexRoutes({
           ...(isLive === true ? heldAt(route, parents[parent]?.ref) : []),
         ],
         policies: policiesOfRoute(engine, { key, resource: route }, parents[parent]?.ref),
-        backends: backendsOf(route, gateway, endpoints),
+        backends: backendsOf(route, gateway, { engine, resources, endpoints }),
       };
       const present = found.get(listener);
       if (present === undefined) found.set(listener, [view]);
@@ -76,19 +76,31 @@ function heldAt(route: Route, ref: ParentReference | undefined): RouteView["prob
   return held === undefined ? [] : [{ reason: held.reason, message: held.message }];
 }
 
-/** Ready endpoints by the id of the backend. */
+/** Ready endpoints by the id of the backend as everybody reaches it. */
 function endpointCounts(engine: Engine): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const item of engine.plan()) if (item.type === "backend") counts.set(item.id, item.endpoints.length);
+  for (const item of engine.plan())
+    if (item.type === "backend") counts.set(sharedBackendId(item.id), item.endpoints.length);
   return counts;
 }
 
-function backendsOf(route: Route, gateway: Key, endpoints: ReadonlyMap<string, number>): BackendView[] {
+function backendsOf(
+  route: Route,
+  gateway: Key,
+  {
+    engine,
+    resources,
+    endpoints,
+  }: Pick<StateSources, "engine" | "resources"> & { readonly endpoints: ReadonlyMap<string, number> },
+): BackendView[] {
   const found = new Map<string, BackendView>();
   for (const { backendRefs } of route.spec.rules ?? []) {
     for (const { kind, namespace = route.metadata.namespace ?? "", name, port, weight } of backendRefs ??
       []) {
       const ready = endpoints.get(backendId(gateway, { namespace, name, port: port ?? 0 }));
+      const service = resources.get(keyFor("Service", namespace, name));
+      const policies =
+        service?.kind === "Service" ? policiesOfService(engine, service, { gateway, port }) : [];
       const view: BackendView = {
         kind,
         namespace,
@@ -96,6 +108,7 @@ function backendsOf(route: Route, gateway: Key, endpoints: ReadonlyMap<string, n
         ...(port === undefined ? {} : { port }),
         weight,
         ...(ready === undefined ? {} : { endpoints: ready }),
+        ...(policies.length === 0 ? {} : { policies }),
       };
       found.set(`${keyFor("Service", namespace, name)}:${port}:${weight}`, view);
     }

@@ -30,6 +30,8 @@ export interface ObjectRef {
 }
 
 export interface GatewayView extends ObjectRef {
+  /** Whoever looks may not read it: others name it. */
+  readonly isUnread?: true;
   readonly className: string;
   readonly addresses: readonly GatewayStatusAddress[];
   readonly attachedListenerSets: number;
@@ -39,7 +41,7 @@ export interface GatewayView extends ObjectRef {
 
 export interface OwnerView extends ObjectRef {
   readonly role: "root" | "set" | "child";
-  /** 1 comes first. */
+  /** 1 comes first; 0: not known. */
   readonly precedence: number;
   /** Absent in files: then names decide. */
   readonly createdAt?: string;
@@ -58,10 +60,27 @@ export interface PolicyView extends ObjectRef {
   /** Names of the fields that it sets. */
   readonly defaults: readonly string[];
   readonly overrides: readonly string[];
+  /** What some of them say, by `section.field`: those that become part of rules or ports. */
+  readonly values?: Readonly<Record<string, string>>;
   /** False: an older policy of its kind has the same target. */
   readonly counts: boolean;
   /** At this target; empty where a status has no room for it. */
   readonly conditions: readonly Verdict[];
+  /** Of a TenantPolicy that counts and has quotas: how much each namespace uses, by name. */
+  readonly quotas?: readonly QuotaView[];
+}
+
+/** How much a namespace uses of what it may have at the Gateway. */
+export interface QuotaView {
+  readonly namespace: string;
+  /** Name of the rule that has the quota. */
+  readonly rule?: string;
+  readonly resources: readonly {
+    readonly resource: string;
+    /** What is beyond the limit is refused, or would be if the policy were enforced. */
+    readonly used: number;
+    readonly limit: number;
+  }[];
 }
 
 export interface StrayPolicy extends ObjectRef {
@@ -81,6 +100,8 @@ export interface ListenerView {
   /** `Kind/namespace/name#section` */
   readonly key: string;
   readonly section: string;
+  /** It may not be read: only the routes that name it are known, and no port or protocol. */
+  readonly isUnread?: true;
   readonly port: number;
   readonly protocol: string;
   /** Empty takes every hostname. */
@@ -131,6 +152,10 @@ export interface BackendView {
   readonly weight: number;
   /** Ready endpoints; absent when the reference does not resolve. */
   readonly endpoints?: number;
+  /** The Service may not be read: nothing is known of its endpoints. */
+  readonly isUnread?: true;
+  /** Attached to the Service or to this port of it; absent: none. */
+  readonly policies?: readonly PolicyView[];
 }
 
 export interface StrayRoute extends ObjectRef {

@@ -2,6 +2,7 @@
 
 import type { Page } from "../browser/chromium.ts";
 import { SuiteFailure } from "../suite.ts";
+import { AXE, LOAD_AXE } from "./axe.ts";
 
 const SECONDS = 30;
 
@@ -24,9 +25,13 @@ export class Reader {
   readonly #page: Page;
   readonly #url: string;
 
-  constructor(page: Page, url: string) {
+  readonly #usesAxe: boolean;
+
+  /** The page is the same for every data plane, so axe looks at it once. */
+  constructor(page: Page, { url, usesAxe }: { readonly url: string; readonly usesAxe: boolean }) {
     this.#page = page;
     this.#url = url;
+    this.#usesAxe = usesAxe;
   }
 
   /** Opens the page with these colours and in this width, and watches for errors. */
@@ -71,6 +76,12 @@ export class Reader {
   async findsNothing(expression: string): Promise<void> {
     const found = (await this.#page.evaluate(expression)) as readonly unknown[];
     if (found.length > 0) throw new SuiteFailure(JSON.stringify(found.slice(0, 5)));
+  }
+
+  async passesAxe(): Promise<void> {
+    if (!this.#usesAxe) return;
+    if ((await this.read("typeof axe")) === "undefined") await this.read(LOAD_AXE);
+    await this.findsNothing(AXE);
   }
 
   async press(...keys: readonly string[]): Promise<void> {

@@ -12,6 +12,7 @@ const MARKUP = "http://<img src=x onerror=alert(1)>/";
 const VIEWS: readonly (readonly [name: string, fragment: string, text: string])[] = [
   ["the tree", "#/tree", "HostnameConflict"],
   ["the details of a node", "#/tree?at=owner:ListenerSet/team-zest/zest", "Conditions"],
+  ["the rollout of a Gateway", "#/tree?at=gateway:platform/shared", "Rollout"],
   ["the hostnames", "#/hostnames", "same age: first in the alphabet by namespace/name"],
   ["an explanation", "#/explain?url=http://coffee.example.com:PORT/", "Forwarded"],
   ["the certificates", "#/certificates", "team-tea/tea-cert"],
@@ -21,12 +22,13 @@ const VIEWS: readonly (readonly [name: string, fragment: string, text: string])[
 export const VIEW_STEPS: Readonly<Record<string, Step>> = {
   ...Object.fromEntries(
     VIEWS.map(([name, fragment, text]): [string, Step] => [
-      `${name}: shown, named, with contrast, within the screen`,
+      `${name}: shown, named, with contrast, within the screen, and nothing found by axe`,
       async (reader) => {
         await reader.goTo(fragment.replace("PORT", await httpPort(reader)));
         await reader.seesText("main", text);
         await reader.findsNothing(LOW_CONTRAST);
         await reader.findsNothing(UNNAMED);
+        await reader.passesAxe();
         await reader.findsNothing(OVERFLOWING);
       },
     ]),
@@ -113,6 +115,51 @@ export const KEYBOARD_STEPS: Readonly<Record<string, Step>> = {
     await reader.findsNothing(LOW_CONTRAST);
   },
   async "no error, and nothing against the Content-Security-Policy"(reader) {
+    await reader.findsNothing(ERRORS);
+  },
+};
+
+export const BLAST_STEPS: Readonly<Record<string, Step>> = {
+  async "the blast radius of a set is asked for without a mouse"(reader) {
+    await reader.goTo("#/tree?at=owner:ListenerSet/team-coffee/coffee");
+    await reader.seesText(".details h2", "team-coffee/coffee");
+    await tabTo(reader, "If this ListenerSet were deleted…");
+    await reader.press("Enter");
+    await reader.seesText(".blast", "changes hands");
+    await reader.seesText(".blast", "ListenerSet team-zest/zest, listener http");
+    await reader.findsNothing(LOW_CONTRAST);
+    await reader.passesAxe();
+  },
+  async "nothing of it is done"(reader) {
+    await reader.goTo("#/hostnames?q=coffee");
+    await reader.seesText(".hostnames", "ListenerSet team-coffee/coffee");
+    await reader.findsNothing(ERRORS);
+  },
+};
+
+/** A team that may read its own namespace alone. */
+export const TEAM_STEPS: Readonly<Record<string, Step>> = {
+  ...Object.fromEntries(
+    [
+      ["tree", "you may not read it"],
+      ["hostnames", "another team"],
+      ["explain", "you may not read all of it"],
+      ["certificates", "zest-cert"],
+      ["timeline", "Nothing has changed yet"],
+    ].map(([view = "", text = ""]): [string, Step] => [
+      `the ${view} of a team has nothing of others, and nothing found by axe`,
+      async (reader) => {
+        await reader.goTo(`#/${view}`);
+        await reader.seesText("main", text);
+        await reader.findsNothing(
+          `["team-coffee", "team-tea"].filter((name) => document.documentElement.outerHTML.includes(name))`,
+        );
+        await reader.passesAxe();
+      },
+    ]),
+  ),
+  async "the page says whose view it is, and no error"(reader) {
+    await reader.seesText(".scope", "your view: team-zest");
     await reader.findsNothing(ERRORS);
   },
 };

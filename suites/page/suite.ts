@@ -11,7 +11,16 @@ import type { Case, Room, Suite } from "../suite.ts";
 import { startExample } from "./example.ts";
 import { startLargeWorld } from "./large-world.ts";
 import { Reader } from "./reader.ts";
-import { KEYBOARD_STEPS, LARGE_STEPS, LIVE_STEPS, type Step, VIEW_STEPS } from "./steps.ts";
+import {
+  BLAST_STEPS,
+  KEYBOARD_STEPS,
+  LARGE_STEPS,
+  LIVE_STEPS,
+  type Step,
+  TEAM_STEPS,
+  VIEW_STEPS,
+} from "./steps.ts";
+import { startTeamView } from "./team-view.ts";
 
 export const page: Suite = {
   name: "page",
@@ -34,19 +43,31 @@ async function run({ contestant }: Target, room: Room): Promise<readonly Case[]>
   room.keep(browser.end);
   const example = await startExample(contestant, folder);
   room.keep(example.end);
+  const usesAxe = contestant === "embedded";
   const cases: Case[] = [];
   for (const colours of ["light", "dark"] as const) {
     for (const width of [1280, 390]) {
       const part = `${colours}, ${width} wide`;
       cases.push(
-        ...(await inBrowser({ browser, url: example.url, part, colours, width }, VIEW_STEPS, example.change)),
+        ...(await inBrowser(
+          { browser, url: example.url, part, colours, width, usesAxe },
+          VIEW_STEPS,
+          example.change,
+        )),
       );
     }
   }
-  const usual = { browser, url: example.url, colours: "light", width: 1280 } as const;
+  const usual = { browser, url: example.url, colours: "light", width: 1280, usesAxe } as const;
   cases.push(...(await inBrowser({ ...usual, part: "keyboard alone" }, KEYBOARD_STEPS, example.change)));
+  cases.push(...(await inBrowser({ ...usual, part: "blast radius" }, BLAST_STEPS, example.change)));
   cases.push(...(await inBrowser({ ...usual, part: "changes" }, LIVE_STEPS, example.change)));
   await example.end();
+  const team = await startTeamView();
+  room.keep(team.end);
+  cases.push(
+    ...(await inBrowser({ ...usual, url: team.url, part: "a team's view" }, TEAM_STEPS, example.change)),
+  );
+  await team.end();
   const large = await startLargeWorld(room.short);
   room.keep(large.end);
   cases.push(
@@ -63,15 +84,16 @@ interface Looking {
   readonly part: string;
   readonly colours: "light" | "dark";
   readonly width: number;
+  readonly usesAxe: boolean;
 }
 
 async function inBrowser(
-  { browser, url, part, colours, width }: Looking,
+  { browser, url, part, colours, width, usesAxe }: Looking,
   steps: Readonly<Record<string, Step>>,
   change: () => void,
 ): Promise<readonly Case[]> {
   const opened: Page = await browser.open("about:blank");
-  const reader = new Reader(opened, url);
+  const reader = new Reader(opened, { url, usesAxe });
   const cases: Case[] = [];
   try {
     await reader.look(colours, width);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { METRICS } from "../../src/admin/metrics/metric-table.ts";
+import { TRAFFIC_METRICS } from "../../src/dataplanes/traffic/metric-table.ts";
 import { folder, freePorts, ROOT, type Running, start, until } from "../cli/mergeway.ts";
 
 const EXAMPLE = join(ROOT, "examples/two-teams");
@@ -189,7 +190,7 @@ describe("the admin server", () => {
     const text = await (await fetch(`${base}/metrics`)).text();
     const names = Array.from(text.matchAll(/^# TYPE (\S+)/gm), ([, name]) => name as string);
     const own = names.filter((name) => !/^(process|nodejs)_/.test(name));
-    expect(own.sort()).toEqual(Object.keys(METRICS).sort());
+    expect(own.sort()).toEqual([...Object.keys(METRICS), ...Object.keys(TRAFFIC_METRICS)].sort());
   });
 });
 
@@ -224,7 +225,7 @@ describe("the admin server during changes", () => {
     expect(again).toContain(`id: ${id}\n`);
   });
 
-  test("counts requests by the hostname pattern, never by text of the client", async () => {
+  test("counts requests by listener and route, never by text of the client", async () => {
     const ask = async (host: string): Promise<void> => {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       const sent = httpRequest(
@@ -243,9 +244,11 @@ describe("the admin server during changes", () => {
     const metrics = async (): Promise<string> => await (await fetch(`${base}/metrics`)).text();
     const text = await until(async () => {
       const now = await metrics();
-      return /mergeway_requests_total\{hostname="\*",code="5xx"\} 5\n/.test(now) ? now : undefined;
+      return /mergeway_requests_total\{kind="Gateway",.*code="5xx"\} 5\n/.test(now) ? now : undefined;
     }, "five requests");
-    expect(text).toMatch(/mergeway_requests_total\{hostname="coffee\.example\.com",code="5xx"\} 1\n/);
+    expect(text).toMatch(
+      /mergeway_requests_total\{kind="ListenerSet",namespace="team-coffee",name="coffee",listener_name="http",route="HTTPRoute\/team-coffee\/coffee",code="5xx"\} 1\n/,
+    );
     expect(text).not.toContain("random-");
     expect(text).toMatch(
       /mergeway_listener_state\{kind="ListenerSet",namespace="team-zest",name="zest",listener_name="http",state="conflicted"\} 1\n/,
@@ -253,8 +256,8 @@ describe("the admin server during changes", () => {
     rmSync(join(path, "team-coffee.yaml"));
     rmSync(join(path, "team-zest.yaml"));
     await until(
-      async () => !(await metrics()).includes('hostname="coffee.example.com"') || undefined,
-      "the hostname to be forgotten",
+      async () => !/mergeway_requests_total\{.*namespace="team-coffee"/.test(await metrics()) || undefined,
+      "the listener to be forgotten",
     );
   });
 

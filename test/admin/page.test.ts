@@ -6,16 +6,19 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Metrics } from "../../src/admin/metrics/metrics.ts";
 import { type AdminServer, startAdmin } from "../../src/admin/server/admin-server.ts";
 import { openManifests } from "../../src/cli/workspace/workspace.ts";
+import type { RoutingTable } from "../../src/matching/routing-table.ts";
 import { buildState } from "../../src/view/build-state.ts";
 import { ROOT } from "../cli/mergeway.ts";
 
 let server: AdminServer;
 let metrics: Metrics;
+let table: RoutingTable;
 
 beforeAll(async () => {
   const workspace = await openManifests([`${ROOT}/examples/two-teams`]);
   const state = buildState(workspace);
   metrics = new Metrics("0");
+  table = workspace.table;
   server = await startAdmin(
     {
       version: "0",
@@ -148,9 +151,11 @@ test("the outline has the whole tree and no key", async () => {
 test("traffic is counted by listener, and a listener that is gone is left out", async () => {
   const request = { status: 200, durationMs: 1, bytesReceived: 0, bytesSent: 0 };
   const listener = "listener:platform/shared:ListenerSet/team-tea/tea#http";
-  metrics.countRequest({ ...request, listener });
-  metrics.countRequest({ ...request, listener, status: 503 });
-  metrics.countRequest({ ...request, listener: "listener:platform/shared:ListenerSet/team-tea/gone#http" });
+  metrics.traffic.apply({ upserts: [...table.items()], removes: [] });
+  const { tally } = metrics.traffic;
+  tally.countRequest({ ...request, listener });
+  tally.countRequest({ ...request, listener, status: 503 });
+  tally.countRequest({ ...request, listener: "listener:platform/shared:ListenerSet/team-tea/gone#http" });
   expect(JSON.parse((await get("/api/v1/traffic")).text)).toEqual({
     items: [{ listener: "ListenerSet/team-tea/tea#http", requests: 2, errors: 1 }],
   });

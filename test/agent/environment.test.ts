@@ -4,21 +4,20 @@ import { dataplaneCommand } from "../../src/cli/commands/dataplane.ts";
 
 describe("the environment of data plane pods", () => {
   it("is read as it was written", () => {
-    const settings = { gateway: "infra/shared", accessLog: true, drainSeconds: 50, tracingSampling: 0.5 };
+    const settings = { gateway: "infra/shared", telemetry: { accessLog: { stdout: {} } }, drainSeconds: 50 };
     const environment = podEnvironment(settings);
     expect(environment).toEqual({
       MERGEWAY_GATEWAY: "infra/shared",
-      MERGEWAY_ACCESS_LOG: "true",
+      MERGEWAY_TELEMETRY: '{"accessLog":{"stdout":{}}}',
       MERGEWAY_DRAIN_SECONDS: "50",
-      MERGEWAY_TRACING_SAMPLING: "0.5",
     });
     for (const [name, value] of Object.entries(settings))
-      expect(readPodSetting(environment, name as keyof typeof settings)).toBe(value);
+      expect(readPodSetting(environment, name as keyof typeof settings)).toEqual(value);
   });
 
   it("has defaults for some variables, and others must be set to something", () => {
     expect(readPodSetting({}, "workers")).toBe(0);
-    expect(readPodSetting({}, "accessLog")).toBe(false);
+    expect(readPodSetting({}, "telemetry")).toEqual({});
     expect(readPodSetting({}, "controller")).toBeUndefined();
     expect(readPodSetting({ MERGEWAY_CONTROLLER: "" }, "controller")).toBeUndefined();
   });

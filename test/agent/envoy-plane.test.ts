@@ -1,17 +1,22 @@
 /** The agent of a pod beside a real Envoy, which this test starts and kills as a kubelet would. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { openPodAdmin } from "../../src/agent/admin.ts";
 import { type EnvoyPodOptions, envoyPodPlane } from "../../src/agent/envoy-plane.ts";
+import { PodMetrics } from "../../src/agent/metrics.ts";
 import type { PodPlane } from "../../src/agent/pod-plane.ts";
+import { Telemetry } from "../../src/dataplanes/telemetry/telemetry.ts";
+import type { TelemetrySettings } from "../../src/dataplanes/telemetry/telemetry-settings.ts";
+import { TrafficCounts } from "../../src/dataplanes/traffic/traffic-counts.ts";
 import { envoyBinary } from "../dataplanes/support/envoy-binary.ts";
 import { ask, Backends } from "../dataplanes/support/http-peers.ts";
 import { lastingPort } from "../dataplanes/support/lasting-port.ts";
+import { OtlpCollector } from "../dataplanes/support/otlp-collector.ts";
 import {
   backend,
   forwardTo,
@@ -21,7 +26,6 @@ import {
   port,
   rule,
 } from "../dataplanes/support/plan-builder.ts";
-import { SpanCollector } from "../dataplanes/support/span-collector.ts";
 
 const binary = envoyBinary();
 const WAIT = { timeout: 20_000, interval: 50 };
@@ -60,7 +64,8 @@ describe("the agent of an Envoy", () => {
       directory,
       readinessPort,
       drainSeconds: 20,
-      accessLog: false,
+      traffic: new TrafficCounts(),
+      trafficDirectory: directory,
       log: () => {},
       ...more,
     });
@@ -68,6 +73,7 @@ describe("the agent of an Envoy", () => {
 
   function startEnvoy(): ChildProcess {
     const args = ["-c", join(directory, "bootstrap.json"), "--disable-hot-restart", "--concurrency", "1"];
+    args.push("--file-flush-interval-msec", "1000");
     const child = spawn(binary, [...args, "--log-level", "error", "--drain-strategy", "immediate"], {
       stdio: "ignore",
     });
@@ -180,27 +186,82 @@ describe("the agent of an Envoy", () => {
     expect([...answers]).toEqual([200]);
   });
 
-  test("tells Envoy where spans go", async () => {
+  /** An agent that tells of requests, and what has come of it. */
+  async function telling(settings: TelemetrySettings): Promise<{
+    readonly counts: TrafficCounts;
+    readonly lines: () => readonly Record<string, unknown>[];
+  }> {
     await plane.close();
-    const collector = new SpanCollector();
-    plane = makePlane({ tracing: { endpoint: await collector.open(), sampling: 100 } });
+    const counts = new TrafficCounts();
+    const linesTo = join(directory, "lines");
+    const telemetry = new Telemetry({
+      settings,
+      resource: { service: gateway, instance: "pod-1", version: "1" },
+      counts: counts.telemetry,
+      linesTo,
+      onProblem: () => {},
+    });
+    onTestFinished(() => telemetry.close());
+    const onMissing = (requests: number): void => telemetry.missed(requests);
+    plane = makePlane({ traffic: counts, ...telemetry.hooks, onMissing });
     startEnvoy();
     await serveOne();
     plane.begin();
     await expect.poll(() => plane.isReady, WAIT).toBe(true);
-    expect((await ask(at, { host: "a.example", path: "/traced" })).status).toBe(200);
-    await expect.poll(() => collector.all.includes("/traced"), WAIT).toBe(true);
-    collector.close();
+    const lines = (): readonly Record<string, unknown>[] =>
+      (existsSync(linesTo) ? readFileSync(linesTo, "utf8") : "")
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+    return { counts, lines };
+  }
+
+  test("tells of each request, once: a line, a log record and a span", async () => {
+    const collector = new OtlpCollector({ protocol: "GRPC" });
+    onTestFinished(() => collector.close());
+    const otlp = { endpoint: await collector.open(), protocol: "GRPC" } as const;
+    const { counts, lines } = await telling({ accessLog: { stdout: {}, otlp }, tracing: { otlp } });
+    for (const path of ["/1", "/2"]) await ask(at, { host: "a.example", path: `${path}?token=secret` });
+    await expect.poll(() => lines().length, WAIT).toBe(2);
+    expect(lines()[0]).toMatchObject({ path: "/1", status: 200, routeName: "route", gateway });
+    await expect.poll(() => collector.spans.length, WAIT).toBe(2);
+    await expect.poll(() => collector.logs.length, WAIT).toBe(2);
+    const [span] = collector.spans;
+    expect(span).toMatchObject({ traceId: lines()[0]?.["traceId"], spanId: lines()[0]?.["spanId"] });
+    expect(span?.resource["service.name"]).toBe(gateway);
+    expect(JSON.stringify([collector.spans.map(({ attributes }) => attributes), lines()])).not.toContain(
+      "secret",
+    );
+    await expect.poll(() => counts.byListener(), WAIT).toMatchObject([{ requests: 2 }]);
+    const sent = (): readonly unknown[] =>
+      [...counts.telemetry.entries()].filter(([, result]) => result === "sent");
+    await expect
+      .poll(sent, WAIT)
+      .toEqual(["access_log", "otlp_log", "span"].map((signal) => [signal, "sent", 2]));
   });
 
-  test("serves though the collector is not there", async () => {
-    await plane.close();
-    plane = makePlane({ tracing: { endpoint: "nobody.invalid:4317", sampling: 100 } });
-    startEnvoy();
-    await serveOne();
-    plane.begin();
-    await expect.poll(() => plane.isReady, WAIT).toBe(true);
+  test("counts every request where only spans of some are wanted", async () => {
+    const collector = new OtlpCollector();
+    onTestFinished(() => collector.close());
+    const overrides = [
+      { kind: "HTTPRoute", namespace: "apps", name: "route", samplingPercentage: 0 },
+    ] as const;
+    const { counts } = await telling({ tracing: { otlp: { endpoint: await collector.open() }, overrides } });
+    await ask(at, { host: "a.example" });
+    // No route has this one.
+    await ask(at, { host: "other.example" });
+    await expect.poll(() => collector.spans.length, WAIT).toBe(1);
+    expect(collector.spans[0]?.attributes).toMatchObject({ "mergeway.reason": "NoListener" });
+    await expect.poll(() => counts.byListener(), WAIT).toMatchObject([{ requests: 1 }]);
+    expect(counts.uncounted).toBe(0);
+  });
+
+  test("serves though the collector is not there, and tells what it did not get", async () => {
+    const otlp = { endpoint: "http://127.0.0.1:1" };
+    const { counts } = await telling({ tracing: { otlp } });
     expect((await ask(at, { host: "a.example" })).status).toBe(200);
+    await expect.poll(() => plane.isReady, WAIT).toBe(true);
+    await expect.poll(() => [...counts.telemetry.entries()], WAIT).toContainEqual(["span", "lost", 1]);
   });
 
   test("drains: unready at once, done when the request under way is; the next Envoy serves again", async () => {
@@ -243,6 +304,7 @@ describe("what a pod is asked", () => {
     const server = await openPodAdmin("127.0.0.1:0", {
       isStarted: () => true,
       isReady: () => true,
+      metrics: new PodMetrics("0").exposition,
       drain: { token: "right", run },
     });
     const place = server.address();
@@ -256,7 +318,12 @@ describe("what a pod is asked", () => {
 
   test("nobody drains a pod that has no token to show", async () => {
     const drain = { token: "", run: async () => {} };
-    const server = await openPodAdmin("127.0.0.1:0", { isStarted: () => true, isReady: () => true, drain });
+    const server = await openPodAdmin("127.0.0.1:0", {
+      isStarted: () => true,
+      isReady: () => true,
+      metrics: new PodMetrics("0").exposition,
+      drain,
+    });
     const place = server.address();
     if (place === null || typeof place === "string") throw new Error("the server has no port");
     const headers = { authorization: "Bearer " };

@@ -11,6 +11,7 @@ test.each([
   ["GatewayParameters", "gatewayparameters"],
   ["TrafficPolicy", "trafficpolicies"],
   ["ClientPolicy", "clientpolicies"],
+  ["BackendPolicy", "backendpolicies"],
   ["TenantPolicy", "tenantpolicies"],
 ])("%s are admitted by the CRD that the chart installs", (kind, plural) => {
   const file = join(root, folder, `mergeway.dev_${plural}.yaml`);

@@ -68,6 +68,12 @@ function sizeResult(size: number, factor: number): SizeResult {
       dataPlaneRollout: restart,
       dataPlaneLoss: restart,
     },
+    leaderChanges: {
+      runs: 10,
+      lies: { programmedNotAnswering: 0, answeringNotProgrammed: 0, longestMs: 0, lasting: 0, probes: 9 },
+      true: spread(900),
+      others,
+    },
   };
 }
 
@@ -101,6 +107,18 @@ test("a run within all bars meets all of them", () => {
   const bars = barLines(runOf(sizeResult(2_500, 1), []));
   expect(bars.length).toBeGreaterThan(10);
   expect(bars.filter(({ met }) => !met)).toEqual([]);
+});
+
+test("fewer than ten changes of leader prove nothing", () => {
+  const own = sizeResult(2_500, 1);
+  const changes = own.leaderChanges;
+  if (changes === undefined) throw new Error("no changes of leader");
+  const missed = barLines(runOf({ ...own, leaderChanges: { ...changes, runs: 9 } }, [])).filter(
+    ({ met }) => !met,
+  );
+  expect(missed.map(({ text }) => text)).toEqual([
+    "statuses that were false for more than 2 s in 10 changes of leader: – (at most 0)",
+  ]);
 });
 
 test("a run that has not reached 2,500 sets misses the bars, unless it is a short one", () => {

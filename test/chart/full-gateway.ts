@@ -50,6 +50,7 @@ export const fullGateway: { readonly request: InfrastructureRequest; readonly co
     controller: "mergeway.mergeway-system.svc:18000",
     authority: "-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n",
     tokenAudience: "mergeway.dev/controller",
+    metrics: false,
     drainToken: (uid) => `drain ${uid}`,
   },
 };

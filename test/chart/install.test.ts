@@ -31,7 +31,7 @@ describe("install.yaml", () => {
     const { version } = JSON.parse(readText("package.json")) as { version: string };
     expect(JSON.stringify(manifestOf(manifests, "Deployment"))).toContain(`"image":"mergeway:${version}"`);
     const crds = manifests.filter(({ kind }) => kind === "CustomResourceDefinition");
-    expect(crds).toHaveLength(4);
+    expect(crds).toHaveLength(6);
     for (const { metadata } of crds) expect(metadata.annotations?.["mergeway.dev/version"]).toBe(version);
   });
 });

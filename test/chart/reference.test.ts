@@ -87,9 +87,25 @@ const EVERY_FIELD: Complete<GatewayParametersSpec> = {
   replicas: 2,
   image: "mergeway:1",
   workers: 2,
-  accessLog: true,
-  tenantLimits: { connections: 100, requests: 50, backendConnections: 20 },
-  tracing: { endpoint: "collector.observability.svc:4317", samplingPercentage: 10 },
+  accessLog: {
+    stdout: { text: "%status%" },
+    otlp: {
+      endpoint: "https://collector.observability.svc:4317",
+      protocol: "GRPC",
+      certificateAuthority: "-----BEGIN CERTIFICATE-----",
+    },
+  },
+  tenantLimits: { connections: 100, requests: 50, backendConnections: 20, bufferedBytes: 1_048_576 },
+  tracing: {
+    otlp: {
+      endpoint: "https://collector.observability.svc:4318",
+      protocol: "HTTP",
+      certificateAuthority: "-----BEGIN CERTIFICATE-----",
+    },
+    samplingPercentage: 10,
+    clientContext: "Ignore",
+    overrides: [{ kind: "HTTPRoute", namespace: "team", name: "shop", samplingPercentage: 50 }],
+  },
   envoy: {
     image: "envoy:1",
     agentResources: { requests: { cpu: "1" }, limits: { memory: "1Gi" } },

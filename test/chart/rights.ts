@@ -35,7 +35,7 @@ const GATEWAY = "gateway.networking.k8s.io";
 const EXPERIMENTAL = "gateway.networking.x-k8s.io";
 const ROUTES = ["httproutes", "grpcroutes", "tlsroutes", "tcproutes", "udproutes"];
 const WITH_STATUS = ["gateways", "listenersets", ...ROUTES, "backendtlspolicies"];
-const OWN_POLICIES = ["trafficpolicies", "clientpolicies", "tenantpolicies"];
+const OWN_POLICIES = ["trafficpolicies", "clientpolicies", "backendpolicies", "tenantpolicies"];
 const READ = ["list", "watch"];
 /**
  * Also one by one: to see what somebody else has just written, or the content of what is listed by
@@ -108,6 +108,13 @@ export const RIGHTS: readonly RightRow[] = [
     resources: OWN_POLICIES,
     verbs: REREAD,
     why: "what requests and clients must meet",
+  },
+  {
+    scope: "watched",
+    group: "mergeway.dev",
+    resources: ["hostnameclaims"],
+    verbs: [...READ, "create", "update", "delete"],
+    why: "claims that admission holds",
   },
   {
     scope: "watched",
@@ -199,7 +206,7 @@ export const RIGHTS: readonly RightRow[] = [
     scope: "own",
     group: "coordination.k8s.io",
     resources: ["leases"],
-    verbs: ["get", "update"],
+    verbs: ["get", "watch", "update"],
     name: "mergeway",
     why: "leader election",
   },

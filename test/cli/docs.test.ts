@@ -14,7 +14,7 @@ import { COMMANDS } from "../../src/cli/commands.ts";
 import { cliReferencePage } from "../../src/cli/reference-page.ts";
 import { RoutingTable } from "../../src/matching/routing-table.ts";
 import { ROOT } from "./mergeway.ts";
-import { fieldTable, supportTable, withTables } from "./policy-tables.ts";
+import { backendSupportTable, fieldTable, supportTable, withTables } from "./policy-tables.ts";
 
 const page = (name: string): string => join(ROOT, "docs/reference", name);
 
@@ -48,6 +48,8 @@ test("the tables of docs/reference/policies.md are up to date", async () => {
     support: supportTable(),
     traffic: fieldTable("TrafficPolicy"),
     client: fieldTable("ClientPolicy"),
+    "backend support": backendSupportTable(),
+    backend: fieldTable("BackendPolicy"),
   };
   await expect(withTables(text, tables)).toMatchFileSnapshot(page("policies.md"));
 });

@@ -10,7 +10,7 @@ const LINES = readText("docs/guides/kubectl-mergeway.md")
 describe("the guide of kubectl mergeway", () => {
   test("shows every command that reads a cluster", () => {
     const shown = new Set(LINES.map((line) => line.split(" ")[2]));
-    expect([...shown].sort()).toEqual(["check", "explain", "status"]);
+    expect([...shown].sort()).toEqual(["check", "explain", "page", "status"]);
   });
 
   test.each(LINES)("uses only existing flags in %s", (line) => {

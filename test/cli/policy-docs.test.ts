@@ -3,8 +3,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openManifests } from "../../src/cli/workspace/workspace.ts";
+import type { Engine } from "../../src/engine/engine.ts";
+import { selfSigned } from "../dataplanes/support/certificates.ts";
 import { folder, ROOT } from "./mergeway.ts";
 import { FIELDS, isServedAt, LEVELS, type Level, sectionsOf } from "./policy-tables.ts";
+
+const shown = selfSigned(["a.example.com"]);
 
 const WORLD = `
 apiVersion: gateway.networking.k8s.io/v1
@@ -20,15 +24,37 @@ kind: ListenerSet
 metadata: {name: set, namespace: one}
 spec:
   parentRef: {name: gw}
-  listeners: [{name: http, port: 80, protocol: HTTP, hostname: a.example.com}]
+  listeners:
+  - {name: http, port: 80, protocol: HTTP, hostname: a.example.com}
+  - {name: https, port: 443, protocol: HTTPS, hostname: a.example.com, tls: {certificateRefs: [{name: shown}]}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: shown, namespace: one}
+type: kubernetes.io/tls
+data: {tls.crt: ${base64(shown.cert)}, tls.key: ${base64(shown.key)}}
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: web, namespace: one}
 spec:
   parentRefs: [{kind: ListenerSet, name: set}]
-  rules: [{name: rule, filters: [{type: RequestRedirect, requestRedirect: {scheme: https}}]}]
+  rules: [{name: rule, retry: {attempts: 3}, backendRefs: [{name: web, port: 80}]}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: one}
+spec: {ports: [{port: 80}]}
 `;
+
+function base64(text: string): string {
+  return Buffer.from(text).toString("base64");
+}
+
+/** What is about TLS shows at a listener that ends it. */
+function target(level: Level, field: string): string {
+  return field.startsWith("tls.") ? TARGETS[level].replace("http}", "https}") : TARGETS[level];
+}
 
 const TARGETS: Readonly<Record<Level, string>> = {
   Gateway: "{kind: Gateway, name: gw}",
@@ -41,9 +67,32 @@ const TARGETS: Readonly<Record<Level, string>> = {
 const SETTINGS: Readonly<Record<string, string>> = {
   clientAddresses: "{clientAddresses: {deny: [192.0.2.1]}}",
   rateLimits: "{rateLimits: [{requests: 1}]}",
+  requestBody: "{requestBody: {maxSize: 10Mi}}",
+  timeouts: "{timeouts: {request: 5s}}",
+  requestHeaders: "{requestHeaders: {remove: [x-debug]}}",
+  responseHeaders: "{responseHeaders: {set: [{name: x-frame-options, value: DENY}]}}",
+  retries: "{retries: {attempts: 1}}",
+  directResponse: "{directResponse: {body: {inline: later}}}",
+  cors: "{cors: {allowOrigins: ['*']}}",
+  httpsRedirect: "{httpsRedirect: {statusCode: 308}}",
+  apiKeys: "{apiKeys: {secretRef: {name: clients}, headers: [X-Api-Key]}}",
+  basicAuth: "{basicAuth: {secretRef: {name: users}}}",
+  jwt: "{jwt: {issuers: [{issuer: 'https://i.example', jwks: {url: 'https://i.example/keys'}}]}}",
+  externalAuth: "{externalAuth: {backendRef: {name: login, port: 80}}}",
   "clientAddress.proxyProtocol": "{clientAddress: {proxyProtocol: Required}}",
   "clientAddress.forwardedFor": "{clientAddress: {forwardedFor: {trustedHops: 1}}}",
+  "headerLimits.maxSize": "{headerLimits: {maxSize: 8Ki}}",
+  "headerLimits.maxCount": "{headerLimits: {maxCount: 20}}",
+  "headerLimits.timeout": "{headerLimits: {timeout: 5s}}",
+  "connections.idleTimeout": "{connections: {idleTimeout: 5s}}",
+  "connections.maxConcurrentStreams": "{connections: {maxConcurrentStreams: 10}}",
+  "tls.clientCertificates": "{tls: {clientCertificates: {caCertificateRefs: [{name: clients}]}}}",
 };
+
+/** Where policies show: how ports and listeners treat clients, and rules requests. */
+function portsAndHosts(engine: Engine): string {
+  return JSON.stringify([...engine.plan()].filter(({ type }) => ["port", "listener", "host"].includes(type)));
+}
 
 describe("where each field holds", () => {
   const cases = FIELDS.flatMap(({ kind, field }) => LEVELS.map((level) => ({ kind, field, level })));
@@ -53,14 +102,12 @@ describe("where each field holds", () => {
 apiVersion: mergeway.dev/v1alpha1
 kind: ${kind}
 metadata: {name: own, namespace: one}
-spec: {targetRefs: [${TARGETS[level]}], overrides: ${SETTINGS[field]}}
+spec: {targetRefs: [${target(level, field)}], overrides: ${SETTINGS[field]}}
 `;
     const { engine } = await openManifests([folder({ "all.yaml": `${WORLD}---${policy}` })]);
-    const served = [...engine.plan()].some((item) => {
-      if (item.type === "port") return item.clientAddress !== undefined;
-      return item.type === "host" && item.rules.some(({ guards }) => guards !== undefined);
-    });
-    expect(served).toBe(isServedAt(kind, level));
+    const without = await openManifests([folder({ "all.yaml": WORLD })]);
+    const served = portsAndHosts(engine) !== portsAndHosts(without.engine);
+    expect(served).toBe(isServedAt(kind, level, field));
     const verdict = engine.verdict(`${kind}/one/own`);
     const conditions = verdict?.type === "policy" ? verdict.ancestors.flatMap((each) => each.conditions) : [];
     expect(conditions.some(({ type, status }) => type === "Accepted" && status === "True")).toBe(served);
@@ -78,7 +125,16 @@ spec: {targetRefs: [${TARGETS[level]}], overrides: ${SETTINGS[field]}}
 
 test("every reason of a policy's status is documented", () => {
   const page = readFileSync(join(ROOT, "docs/reference/policies.md"), "utf8");
-  const files = ["policy-verdicts.ts", "client-policies.ts", "attached-policies.ts"];
+  const files = [
+    "policy-verdicts.ts",
+    "client-policies.ts",
+    "client-certificates.ts",
+    "backend-settings.ts",
+    "attached-policies.ts",
+    "authentication.ts",
+    "settings/direct-response.ts",
+    "jwt.ts",
+  ];
   const reasons = files.flatMap((file) =>
     Array.from(
       readFileSync(join(ROOT, "src/engine/policies", file), "utf8").matchAll(

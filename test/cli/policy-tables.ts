@@ -7,6 +7,7 @@ import {
   type PolicyDataPlane,
   type PolicyPart,
 } from "../../src/dataplanes/policy-support.ts";
+import { BACKEND_FIELDS, type BackendField } from "../../src/engine/policies/backend-fields.ts";
 import { portsProblem } from "../../src/engine/policies/client-policies.ts";
 import { TRAFFIC_FIELDS } from "../../src/engine/policies/traffic-policies.ts";
 import { markdownTable } from "../../src/view/markdown-table.ts";
@@ -24,10 +25,11 @@ interface Schema {
   readonly items?: Schema;
 }
 
-type PolicyKind = "TrafficPolicy" | "ClientPolicy";
+type PolicyKind = "TrafficPolicy" | "ClientPolicy" | "BackendPolicy";
 const PLURALS: Readonly<Record<PolicyKind, string>> = {
   TrafficPolicy: "trafficpolicies",
   ClientPolicy: "clientpolicies",
+  BackendPolicy: "backendpolicies",
 };
 
 function specOf(kind: PolicyKind): Readonly<Record<string, Schema>> {
@@ -62,12 +64,29 @@ function valuesOf(schema: Schema): string {
   const values = schema.enum?.map((each) => `\`${each}\``).join(", ");
   const range = schema.minimum === undefined ? undefined : `${schema.minimum} to ${schema.maximum}`;
   const list = schema.maxItems === undefined ? undefined : `at most ${schema.maxItems}`;
-  const shown = values ?? range ?? list ?? schema.type ?? "";
+  const shown = values ?? range ?? list ?? schema.type ?? "quantity";
   return schema.default === undefined ? shown : `${shown}; default \`${String(schema.default)}\``;
 }
 
 export const LEVELS = ["Gateway", "set or child", "listener", "route", "rule"] as const;
 export type Level = (typeof LEVELS)[number];
+
+const PART_OF_FIELD = {
+  clientAddresses: "addresses",
+  rateLimits: "rateLimit",
+  apiKeys: "apiKeys",
+  basicAuth: "basicAuth",
+  jwt: "jwt",
+  externalAuth: "externalAuth",
+  requestBody: "requestBody",
+  timeouts: "timeouts",
+  httpsRedirect: "redirect",
+  requestHeaders: "requestHeaders",
+  responseHeaders: "responseHeaders",
+  retries: "retry",
+  cors: "cors",
+  directResponse: "respond",
+} as const;
 
 /** Fields as users write them, and the part of a plan that each becomes. */
 export const FIELDS: readonly {
@@ -76,21 +95,30 @@ export const FIELDS: readonly {
   readonly part: PolicyPart;
 }[] = [
   ...TRAFFIC_FIELDS.map((field) => {
-    const part = ({ clientAddresses: "addresses", rateLimits: "rateLimit" } as const)[field];
+    const part = PART_OF_FIELD[field];
     return { kind: "TrafficPolicy" as const, field, part };
   }),
   { kind: "ClientPolicy", field: "clientAddress.proxyProtocol", part: "proxyProtocol" },
   { kind: "ClientPolicy", field: "clientAddress.forwardedFor", part: "forwardedFor" },
+  { kind: "ClientPolicy", field: "headerLimits.maxSize", part: "headerBytes" },
+  { kind: "ClientPolicy", field: "headerLimits.maxCount", part: "headerCount" },
+  { kind: "ClientPolicy", field: "headerLimits.timeout", part: "headerTimeoutMs" },
+  { kind: "ClientPolicy", field: "connections.idleTimeout", part: "idleMs" },
+  { kind: "ClientPolicy", field: "connections.maxConcurrentStreams", part: "concurrentStreams" },
+  { kind: "ClientPolicy", field: "tls.clientCertificates", part: "clientValidation" },
 ];
 
-export function isServedAt(kind: PolicyKind, level: Level): boolean {
+export function isServedAt(kind: PolicyKind, level: Level, field: string): boolean {
   if (level === "route" || level === "rule") {
     const kinds = specOf(kind)["targetRefs"]?.items?.properties?.["kind"]?.enum ?? [];
     return kinds.includes("HTTPRoute");
   }
   if (kind === "TrafficPolicy") return true;
   const role = level === "Gateway" ? "root" : "set";
-  return portsProblem({ role } as never, level === "listener" ? "http" : undefined) === undefined;
+  const [first = "", second = ""] = field.split(".");
+  const overrides = { [first === "tls" ? second : first]: {} };
+  const section = level === "listener" ? "http" : undefined;
+  return portsProblem({ role } as never, section, { overrides } as never) === undefined;
 }
 
 const PLANES: readonly PolicyDataPlane[] = ["embedded", "Envoy", "tunnel"];
@@ -101,8 +129,29 @@ export function supportTable(): readonly string[] {
     ...FIELDS.map(({ kind, field, part }) => [
       kind,
       `\`${field}\``,
-      ...LEVELS.map((level) => (isServedAt(kind, level) ? "yes" : "–")),
+      ...LEVELS.map((level) => (isServedAt(kind, level, field) ? "yes" : "–")),
       ...PLANES.map((plane) => POLICY_SUPPORT[part][plane]),
+    ]),
+  ]);
+}
+
+export const BACKEND_LEVELS = ["Gateway", "Service", "port", "route", "rule"] as const;
+export type BackendLevel = (typeof BACKEND_LEVELS)[number];
+
+const PART_OF_BACKEND_FIELD = {
+  loadBalancing: "balancing",
+  sessionPersistence: "persistence",
+  limits: "limits",
+} as const satisfies Record<BackendField, PolicyPart>;
+
+/** Every field of a BackendPolicy holds at every level of it; a test tries each. */
+export function backendSupportTable(): readonly string[] {
+  return markdownTable([
+    ["field", ...BACKEND_LEVELS, ...PLANES],
+    ...BACKEND_FIELDS.map((field) => [
+      `\`${field}\``,
+      ...BACKEND_LEVELS.map(() => "yes"),
+      ...PLANES.map((plane) => POLICY_SUPPORT[PART_OF_BACKEND_FIELD[field]][plane]),
     ]),
   ]);
 }

@@ -4,6 +4,8 @@ import { ControllerMetrics } from "../../src/controller/metrics.ts";
 import { RefusalLog } from "../../src/controller/pod-stream/refusal-log.ts";
 import type { ReplicaLag } from "../../src/dataplanes/remote/publisher/replica.ts";
 
+const VIOLATIONS = [{ gateway: "Gateway/infra/shared", listeners: 2, routes: 0 }];
+
 /** `name{labels} value` of one metric, without comments. */
 async function samples(metrics: ControllerMetrics, name: string): Promise<readonly string[]> {
   const lines = (await metrics.exposition()).split("\n");
@@ -12,7 +14,16 @@ async function samples(metrics: ControllerMetrics, name: string): Promise<readon
 
 function reading(metrics: ControllerMetrics, lags: () => readonly ReplicaLag[] = () => []): void {
   const confirmed = new Map([["infra/shared", { replicas: 2, lagging: ["b"] }]]);
-  metrics.read({ backlog: () => 7, lags, confirmed: () => confirmed, eventsDropped: () => 3 });
+  metrics.read({
+    backlog: () => 7,
+    lags,
+    confirmed: () => confirmed,
+    eventsDropped: () => 3,
+    listeners: () => [{ gateway: "infra/shared", state: "conflicted", count: 2 }],
+    violations: () => VIOLATIONS,
+    quotas: () => [{ gateway: "infra/shared", namespace: "team", resource: "listeners", used: 9, limit: 10 }],
+    claims: () => [{ gateway: "Gateway/infra/shared", held: 4, unheld: 1 }],
+  });
 }
 
 describe("metrics of the controller", () => {
@@ -23,6 +34,35 @@ describe("metrics of the controller", () => {
     expect(Object.fromEntries(exposed.map(([, name, type]) => [name, type]))).toEqual(
       Object.fromEntries(Object.entries(CONTROLLER_METRICS).map(([name, { type }]) => [name, type])),
     );
+  });
+
+  test("count listeners by Gateway and state, and name no tenant", async () => {
+    const metrics = new ControllerMetrics();
+    reading(metrics);
+    expect(await samples(metrics, "mergeway_listeners")).toEqual([
+      'mergeway_listeners{gateway="infra/shared",state="conflicted"} 2',
+    ]);
+  });
+
+  test("count what is against the TenantPolicy of a Gateway", async () => {
+    const metrics = new ControllerMetrics();
+    reading(metrics);
+    expect(await samples(metrics, "mergeway_tenant_policy_violations")).toEqual([
+      'mergeway_tenant_policy_violations{gateway="infra/shared",kind="listener"} 2',
+      'mergeway_tenant_policy_violations{gateway="infra/shared",kind="route"} 0',
+    ]);
+  });
+
+  test("tell use and limit of a quota", async () => {
+    const metrics = new ControllerMetrics();
+    reading(metrics);
+    const labels = '{gateway="infra/shared",tenant_namespace="team",resource="listeners"}';
+    expect(await samples(metrics, "mergeway_tenant_quota_used")).toEqual([
+      `mergeway_tenant_quota_used${labels} 9`,
+    ]);
+    expect(await samples(metrics, "mergeway_tenant_quota_limit")).toEqual([
+      `mergeway_tenant_quota_limit${labels} 10`,
+    ]);
   });
 
   test("tell the propagation of a change, stage by stage", async () => {

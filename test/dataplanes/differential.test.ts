@@ -75,30 +75,35 @@ describe.each(CONTENDERS)("$name", (entry) => {
     const contender = await Contender.start(entry, keys.client);
     onTestFinished(() => contender.close());
     const seen = new Map<string, number>();
-    const result = await fc.check(
-      fc.asyncProperty(
-        configuration,
-        fc.array(wireRequest, { minLength: REQUESTS, maxLength: REQUESTS }),
-        async (manifests, requests) => {
-          const resources = admitted(manifests, ground);
-          const asked = requests.map((request) => aimed(request, manifests));
-          await compare(contender, resources, asked, seen);
-        },
-      ),
-      { numRuns: runs, seed: SEED },
-    );
-    if (result.failed) {
-      const reason = result.errorInstance instanceof Error ? result.errorInstance.message : "";
-      const [manifests = [], requests = []] = result.counterexample ?? [];
-      const again = await agreeAfresh(entry, manifests, requests);
-      const history = again ? "only after the configurations before it" : "also on a fresh data plane";
-      throw new Error(`${reason}\n\nSeed ${result.seed}, ${history}:\n\n${told(manifests)}`);
+    const tooFew = (): readonly string[] => KINDS.filter((kind) => (seen.get(kind) ?? 0) <= runs / 40);
+    // Where chance has left out a kind of answer, there is more.
+    for (let batch = 0; batch < MOST_BATCHES && (batch === 0 || tooFew().length > 0); batch++) {
+      const result = await fc.check(
+        fc.asyncProperty(
+          configuration,
+          fc.array(wireRequest, { minLength: REQUESTS, maxLength: REQUESTS }),
+          async (manifests, requests) => {
+            const resources = admitted(manifests, ground);
+            const asked = requests.map((request) => aimed(request, manifests));
+            await compare(contender, resources, asked, seen);
+          },
+        ),
+        { numRuns: runs, seed: SEED + batch },
+      );
+      if (result.failed) {
+        const reason = result.errorInstance instanceof Error ? result.errorInstance.message : "";
+        const [manifests = [], requests = []] = result.counterexample ?? [];
+        const again = await agreeAfresh(entry, manifests, requests);
+        const history = again ? "only after the configurations before it" : "also on a fresh data plane";
+        throw new Error(`${reason}\n\nSeed ${result.seed}, ${history}:\n\n${told(manifests)}`);
+      }
     }
     // Without these the agreement would be about little.
-    for (const kind of KINDS) expect(seen.get(kind) ?? 0, kind).toBeGreaterThan(runs / 40);
+    expect(tooFew()).toEqual([]);
   });
 });
 
+const MOST_BATCHES = 3;
 const KINDS = ["forward", "split", "redirect", "refuse", "404", "421", "500", "503"] as const;
 
 async function compare(

@@ -19,7 +19,13 @@ let comparison: Comparison;
 beforeAll(async () => {
   bed = await Bed.up("e2e-admission");
   await ok(bed.kubectl(["apply", "--server-side", "-f", CRD_FOLDER]));
-  for (const plural of ["gatewayparameters", "trafficpolicies", "clientpolicies", "tenantpolicies"])
+  for (const plural of [
+    "gatewayparameters",
+    "trafficpolicies",
+    "clientpolicies",
+    "backendpolicies",
+    "tenantpolicies",
+  ])
     await ok(bed.kubectl(["wait", `crd/${plural}.mergeway.dev`, "--for=condition=Established"]));
   const program = fileURLToPath(new URL("admission/compare.ts", import.meta.url));
   const out = await ok(bed.run([process.execPath, program, "--documents", String(DOCUMENTS)]));

@@ -102,8 +102,14 @@ const WORLD: readonly object[] = [
       defaults: { clientAddress: { forwardedFor: { trustedHops: 1 } } },
     },
   }),
+  object("mergeway.dev/v1alpha1", "BackendPolicy", "web", {
+    spec: {
+      targetRefs: [{ kind: "Gateway", name: "web" }],
+      defaults: { loadBalancing: { type: "LeastRequest" } },
+    },
+  }),
   object("mergeway.dev/v1alpha1", "TenantPolicy", "web", {
-    spec: { targetRefs: [{ kind: "Gateway", name: "web" }], unmatchedNamespaces: "Allow" },
+    spec: { targetRefs: [{ kind: "Gateway", name: "web" }], unmatchedNamespaces: "Allow", claims: "Hold" },
   }),
 ];
 
@@ -112,6 +118,8 @@ function at(plural: string, name: string, group = `${GROUP}/v1`): string {
 }
 
 const weighted = { spec: { rules: [{ backendRefs: [{ ...backend, weight: "{{n}}" }] }] } };
+/** A name that may be asked for is one of the HostnameClaims. */
+const GIVEN = { hostname: "n{{n}}.example.com", to: { namespace: "elsewhere" } };
 const CHANGING: readonly Changing[] = [
   { path: `/apis/${GROUP}/v1/gatewayclasses/mergeway`, change: { spec: { description: "number {{n}}" } } },
   { path: at("gateways", "web"), change: { spec: { infrastructure: { labels: { number: "n{{n}}" } } } } },
@@ -132,7 +140,7 @@ const CHANGING: readonly Changing[] = [
     path: at("backendtlspolicies", "web"),
     change: { spec: { validation: { hostname: "n{{n}}.example.com" } } },
   },
-  ...["trafficpolicies", "clientpolicies", "tenantpolicies"].map((plural) => ({
+  ...["trafficpolicies", "clientpolicies", "backendpolicies", "tenantpolicies"].map((plural) => ({
     path: at(plural, "web", "mergeway.dev/v1alpha1"),
     change: {
       spec: {
@@ -140,6 +148,7 @@ const CHANGING: readonly Changing[] = [
           { kind: "Gateway", name: "web" },
           { kind: "Gateway", name: "n{{n}}" },
         ],
+        ...(plural === "tenantpolicies" ? { transfers: [GIVEN] } : {}),
       },
     },
   })),
@@ -151,7 +160,8 @@ beforeAll(async () => {
   await loadImage(bed.cluster, await productImage(ROOT, `mergeway:${version}`));
   await ok(bed.kubectl(["create", "namespace", "mergeway-system"]));
   const chart = ["template", "mergeway", CHART, "--include-crds", "-n", "mergeway-system"];
-  const manifests = await ok(bed.helm([...chart, "--set=replicas=1,dataPlane.type=embedded"]));
+  // Two of them: one leads, the other waits for the lease.
+  const manifests = await ok(bed.helm([...chart, "--set=replicas=2,dataPlane.type=embedded"]));
   await ok(bed.kubectl(["apply", "--server-side", "-n", "mergeway-system", "-f", "-"], manifests));
   await ok(bed.kubectl(["rollout", "status", "-n", "mergeway-system", "deploy/mergeway", "--timeout=240s"]));
   client = new InClusterClient(bed.cluster);
@@ -188,7 +198,7 @@ test("objects that change while their status is written are read again", async (
         });
       });
       for (const { statuses } of await Promise.all(floods)) expect(statuses).toEqual({ 200: 60 });
-      return unused(/ get | patch /);
+      return unused(/ get | patch | update hostnameclaims/);
     }, LONG_WAIT)
     .toEqual([]);
 });

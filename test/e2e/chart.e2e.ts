@@ -50,7 +50,17 @@ describe("helm", () => {
     for (const policy of policies)
       expect(policy).toMatchObject({
         spec: {
-          policyTypes: ["Egress"],
+          policyTypes: ["Egress", "Ingress"],
+          // All but the admin port.
+          ingress: [
+            {
+              ports: [
+                { port: 1, endPort: 19_900, protocol: "TCP" },
+                { port: 19_902, endPort: 65_535, protocol: "TCP" },
+                { port: 1, endPort: 65_535, protocol: "UDP" },
+              ],
+            },
+          ],
           egress: [
             { ports: [{ port: 53 }, { port: 53 }] },
             { to: [{ namespaceSelector: {} }] },
@@ -286,7 +296,7 @@ describe("a cluster", () => {
     await ok(bed.kubectl(["annotate", crd, "--overwrite", "mergeway.dev/version=99.0.0"]));
     const version = (): Promise<string> =>
       ok(bed.kubectl(["get", crd, "-o", "jsonpath={.metadata.annotations.mergeway\\.dev/version}"]));
-    const parameters = "--set=gatewayClass.parameters.accessLog=true";
+    const parameters = "--set=gatewayClass.parameters.workers=2";
     await ok(bed.helm(["install", "mergeway", CHART, "-n", NAMESPACE, parameters]));
     expect(await version()).toBe("99.0.0");
     await ok(bed.helm(["upgrade", "mergeway", CHART, "-n", NAMESPACE, "--set=replicas=1"]));
@@ -297,12 +307,12 @@ describe("a cluster", () => {
 
   test("gets the CRD from the chart when it has none, before the first object of it", async () => {
     await ok(bed.kubectl(["delete", "crd", "gatewayparameters.mergeway.dev"]));
-    const parameters = "--set=gatewayClass.parameters.accessLog=true";
+    const parameters = "--set=gatewayClass.parameters.workers=2";
     await ok(bed.helm(["install", "mergeway", CHART, "-n", NAMESPACE, parameters]));
     const stored = await ok(
       bed.kubectl(["-n", NAMESPACE, "get", "gwparams", "mergeway", "-o", "jsonpath={.spec}"]),
     );
-    expect(JSON.parse(stored)).toEqual({ accessLog: true });
+    expect(JSON.parse(stored)).toEqual({ workers: 2 });
     await ok(bed.helm(["uninstall", "mergeway", "-n", NAMESPACE]));
     const [shipped] = parseManifests(readFileSync(CRD_FILE, "utf8"));
     const left = await ok(bed.kubectl(["get", "crd", shipped?.metadata.name ?? "", "-o", "name"]));

@@ -1,6 +1,6 @@
 /**
- * `mergeway status`, `check` and `explain` of a real cluster: as its owner, as a tenant with few
- * rights, and as a plugin of kubectl.
+ * `mergeway status`, `check`, `explain` and `page` of a real cluster: as its owner, as a tenant
+ * with few rights, and as a plugin of kubectl.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -209,6 +209,24 @@ describe("as a tenant", () => {
       .filter(({ rule }) => rule === "cluster/forbidden")
       .map(({ message }) => message);
     expect(forbidden.some((message) => message.startsWith("secrets may not be read"))).toBe(true);
+  });
+
+  test("page shows its own namespace, and nothing of the others", async () => {
+    const page = [process.execPath, MAIN, "page", "--kubeconfig", kubeconfig(), ...as, "-n", "team-a"];
+    const script = `
+      "$@" > ${places}/page 2>&1 & process=$!
+      for i in $(seq 200); do
+        link=$(grep -o 'http://127.0.0.1:[0-9]*/open?key=[^ ]*' ${places}/page) && break; sleep 0.1
+      done
+      base=\${link%%/open*}
+      curl -s "$base/api/v1/outline" -o /dev/null -w '%{http_code}\n'
+      curl -s -H "Authorization: Bearer \${link##*key=}" "$base/api/v1/outline"
+      kill $process; wait $process; echo; echo "ended with $?"`;
+    const out = await ok(bed.run(["sh", "-c", script, "page", ...page]));
+    const [anonymous, outline, end] = out.trim().split("\n");
+    expect([anonymous, end]).toEqual(["401", "ended with 0"]);
+    expect(outline).toContain("a.example.com");
+    expect(outline).not.toMatch(/shared\.example\.com|"name":"foreign"/);
   });
 
   test("nothing of the others is shown", async () => {

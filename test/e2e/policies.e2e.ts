@@ -1,7 +1,9 @@
 /**
- * TrafficPolicy, ClientPolicy and TenantPolicy in a cluster, on both data planes: what the platform
- * demands of its tenants, and what a team may choose (GEP-713; GEP-1713, Policy Attachment).
+ * TrafficPolicy, ClientPolicy, BackendPolicy and TenantPolicy in a cluster, on both data planes:
+ * what the platform demands of its tenants, and what a team may choose (GEP-713; GEP-1713, Policy
+ * Attachment).
  */
+import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ok } from "../../tools/cluster/bed.ts";
 import {
@@ -15,6 +17,7 @@ import {
 } from "./support/served-cluster.ts";
 
 const OWN_API = "mergeway.dev/v1alpha1";
+const MAIN: string = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
 const PLANES = ["envoy", "embedded"] as const;
 type Plane = (typeof PLANES)[number];
 
@@ -180,6 +183,29 @@ describe.each(PLANES)("on the data plane %s", (plane) => {
     await cluster.answers(requestTo(plane));
   });
 
+  test("a listener is closed for maintenance, and its backends are balanced as a policy says", async () => {
+    const closed = trafficPolicy("team", OF_SET(plane), {
+      overrides: { directResponse: { status: 503, retryAfter: "10m", body: { inline: "back soon" } } },
+    });
+    const balanced = {
+      ...named(OWN_API, "BackendPolicy", "team", "echo"),
+      spec: {
+        targetRefs: [{ group: "", kind: "Service", name: "echo" }],
+        defaults: {
+          loadBalancing: { type: "ConsistentHash", consistentHash: { key: "ClientAddress" } },
+          sessionPersistence: { cookie: { name: "stays" } },
+        },
+      },
+    };
+    await cluster.apply(closed, balanced);
+    await saysOfAll(closed, APPLIED);
+    await saysOfAll(balanced, { Accepted: "True/Accepted" });
+    await cluster.answers(requestTo(plane), 503);
+    await cluster.remove(closed);
+    await cluster.answers(requestTo(plane));
+    await cluster.remove(balanced);
+  });
+
   test("a trusted proxy says who the client is, and a client by itself does not", async () => {
     const policy = trafficPolicy("team", OF_SET(plane), {
       defaults: { clientAddresses: { allow: ["203.0.113.0/24"] } },
@@ -242,6 +268,52 @@ describe.each(PLANES)("on the data plane %s", (plane) => {
     await cluster.apply(setOf(plane));
     await cluster.answers(requestTo(plane));
   });
+});
+
+test("a tenant's reference is resolved to both sides, and the owner gives the hostname away", async () => {
+  const hostname = hostOf("envoy");
+  const command = (...args: readonly string[]): Promise<string> =>
+    ok(cluster.bed.run([process.execPath, MAIN, ...args]));
+  const rule = {
+    namespaceSelector: { matchLabels: { tenant: "yes" } },
+    hostnames: { allow: ["*.example.com"] },
+  };
+  const tenants = {
+    ...named(OWN_API, "TenantPolicy", "infra", "envoy"),
+    spec: { targetRefs: [OF_GATEWAY("envoy")], claims: "Hold", rules: [rule] },
+  };
+  const rival = named(GATEWAY_API, "ListenerSet", "rival", "rival");
+  const { spec } = setOf("envoy") as { readonly spec: object };
+  await cluster.apply(
+    { apiVersion: "v1", kind: "Namespace", metadata: { name: "rival", labels: { tenant: "yes" } } },
+    tenants,
+    { ...rival, spec },
+  );
+  let reference = "";
+  await cluster.settled(rival, ({ status }) => {
+    const texts = status?.listeners?.[0]?.conditions.map(({ message }) => message).join();
+    reference = /reference ([0-9a-z]{16})/.exec(texts ?? "")?.[1] ?? "";
+    expect(reference, texts).not.toBe("");
+    expect(texts).not.toMatch(/team/);
+  });
+  await eventually(async () => {
+    const resolved = await command("resolve", reference);
+    expect(resolved).toContain(hostname);
+    expect(resolved).toMatch(/has it +ListenerSet team\/envoy/);
+    expect(resolved).toMatch(/wants it +ListenerSet rival\/rival/);
+  }, 60);
+  expect(await command("transfer", hostname, "--to", "rival", "--dry-run")).toContain("rival");
+  await command("transfer", hostname, "--to", "rival");
+  await cluster.settled(rival, ({ status }) =>
+    expect(said(status?.listeners?.[0])).toMatchObject({ Accepted: "True/Accepted" }),
+  );
+  // The rival has no route.
+  await cluster.answers(requestTo("envoy"), 404);
+  await eventually(async () => {
+    expect(await command("who", hostname)).toMatch(/had it +ListenerSet team\/envoy/);
+  }, 60);
+  await cluster.remove(tenants, rival);
+  await cluster.answers(requestTo("envoy"));
 });
 
 test("the API server refuses policies that make no sense, with words that say why", async () => {

@@ -3,8 +3,8 @@
  * refused, harms nobody else, and is seen by the platform team: in an Event of the Gateway, a
  * condition, a metric or the controller's log. All the while alice is served, by one Gateway on
  * each data plane: her statuses at the end are those of the beginning. What the Gateway API itself
- * allows, and platforms may not want to, the policy of docs/guides/tenants.md refuses. What she
- * tries is in test/e2e/tenants, and happens in this order. Needs `npm run build`.
+ * allows, and platforms may not want to, the TenantPolicy of docs/guides/tenants.md refuses. What
+ * she tries is in test/e2e/tenants, and happens in this order. Needs `npm run build`.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { rightsUsed } from "../../tools/cluster/audit-rights.ts";
@@ -13,7 +13,7 @@ import { exhaustingTheController } from "./tenants/exhaustion.ts";
 import { fromAPod } from "./tenants/from-a-pod.ts";
 import { takingHostnames } from "./tenants/hostnames.ts";
 import { oddValues } from "./tenants/odd-values.ts";
-import { policyOfTheGuide, quotaOfTheGuide, readingOthers } from "./tenants/policy.ts";
+import { quotaOfTheGuide, readingOthers, underThePolicyOfTheGuide } from "./tenants/policy.ts";
 import { referringToOthers } from "./tenants/references.ts";
 import { SustainedAttack } from "./tenants/sustained-attack.ts";
 import { FRONTS, SYSTEM } from "./tenants/world.ts";
@@ -34,7 +34,7 @@ referringToOthers(underAttack);
 fromAPod(underAttack);
 oddValues(underAttack);
 readingOthers(underAttack);
-policyOfTheGuide(underAttack);
+underThePolicyOfTheGuide(underAttack);
 exhaustingTheController(underAttack);
 quotaOfTheGuide(underAttack);
 

@@ -5,6 +5,7 @@
 import type { Condition } from "../../src/api/metadata.ts";
 import type { ParentReference } from "../../src/api/references.ts";
 import type { BackendItem } from "../../src/plan/backend.ts";
+import type { ClientValidation } from "../../src/plan/client-validation.ts";
 import type { GatewayItem, ListenerItem, PlanItem, PortItem } from "../../src/plan/plan.ts";
 import type { Action, ForwardAction, RequestMatch, Rule } from "../../src/plan/rule.ts";
 
@@ -115,7 +116,7 @@ function compactItem(item: PlanItem): unknown {
     case "certificate":
       return `${item.id} for ${item.names.join(" ")}`;
     case "backend":
-      return `${item.id} ${item.protocol} [${item.endpoints.map(({ address, port }) => `${address}:${port}`).join(" ")}]${backendTls(item)}`;
+      return `${item.id} ${item.protocol} [${item.endpoints.map(({ address, port }) => `${address}:${port}`).join(" ")}]${backendTls(item)}${policyParts(item)}`;
     default:
       throw new Error(`no plan item ${item satisfies never}`);
   }
@@ -123,21 +124,35 @@ function compactItem(item: PlanItem): unknown {
 
 function limits({ tenantLimits }: GatewayItem): string {
   if (tenantLimits === undefined) return "";
-  const { connections, requests, backendConnections } = tenantLimits;
-  return ` tenants ${connections}/${requests}/${backendConnections}`;
+  const { connections, requests, backendConnections, bufferedBytes } = tenantLimits;
+  return ` tenants ${connections}/${requests}/${backendConnections}/${bufferedBytes}`;
 }
 
-function clients({ clientValidation, clientAddress }: PortItem): string {
-  const address = clientAddress === undefined ? "" : ` client address ${JSON.stringify(clientAddress)}`;
+function clients({ clientValidation, clientAddress, clientLimits }: PortItem): string {
+  const limited = clientLimits === undefined ? "" : ` client limits ${JSON.stringify(clientLimits)}`;
+  const address =
+    clientAddress === undefined ? limited : ` client address ${JSON.stringify(clientAddress)}${limited}`;
   if (clientValidation === undefined) return address;
-  return ` clients ${clientValidation.mode} by ${clientValidation.authorities.length} authorities${address}`;
+  return `${validation(clientValidation)}${address}`;
+}
+
+function validation({ mode, authorities, subjectAltNames, forward }: ClientValidation): string {
+  const names = subjectAltNames === undefined ? "" : ` for ${subjectAltNames.join(" ")}`;
+  return ` clients ${mode} by ${authorities.length} authorities${names}${forward ? ` forwards ${forward}` : ""}`;
 }
 
 function tls({ tls: plan }: ListenerItem): string {
   if (plan === undefined) return "";
-  const { mode, certificates, ...options } = plan;
+  const { mode, certificates, clientValidation, ...options } = plan;
+  const asked = clientValidation === undefined ? "" : validation(clientValidation);
   const shown = Object.keys(options).length === 0 ? "" : ` ${JSON.stringify(options)}`;
-  return ` ${mode}${certificates.length === 0 ? "" : ` with ${certificates.join(" ")}`}${shown}`;
+  return ` ${mode}${certificates.length === 0 ? "" : ` with ${certificates.join(" ")}`}${shown}${asked}`;
+}
+
+/** What BackendPolicies say. */
+function policyParts({ balancing, persistence, limits }: BackendItem): string {
+  const parts = Object.entries({ balancing, persistence, limits }).filter(([, value]) => value !== undefined);
+  return parts.map(([name, value]) => ` ${name} ${JSON.stringify(value)}`).join("");
 }
 
 function backendTls({ tls: plan, refused }: BackendItem): string {
@@ -165,15 +180,25 @@ function compactMatch({ path, method, headers, query }: RequestMatch): string {
 }
 
 function compactAction(action: Action): string {
-  if (action.type === "respond") return `respond ${action.status}: ${action.reason}`;
+  if (action.type === "respond") {
+    const content = action.content === undefined ? "" : ` ${JSON.stringify(action.content)}`;
+    return `respond ${action.status}: ${action.reason}${content}`;
+  }
   const { type, filters, ...rest } = action;
   const filtered = Object.keys(filters).length === 0 ? "" : ` filters ${JSON.stringify(filters)}`;
   if (type === "redirect") return `redirect ${JSON.stringify(rest)}${filtered}`;
-  return `${backends(action)}${filtered}`;
+  const limits = Object.entries(action.timeouts).map(([name, value]) => ` ${name} ${value}`);
+  const retried = action.retry === undefined ? "" : ` retry ${JSON.stringify(action.retry)}`;
+  return `${backends(action)}${filtered}${limits.join("")}${retried}`;
 }
 
 function backends({ backends: list }: ForwardAction): string {
   return list.length === 0
     ? "nowhere"
-    : list.map(({ backend, weight }) => `${weight} of ${backend ?? "an invalid reference"}`).join(", ");
+    : list
+        .map(({ backend, weight, filters }) => {
+          const filtered = Object.keys(filters).length === 0 ? "" : ` filters ${JSON.stringify(filters)}`;
+          return `${weight} of ${backend ?? "an invalid reference"}${filtered}`;
+        })
+        .join(", ");
 }

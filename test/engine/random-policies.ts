@@ -45,6 +45,28 @@ const trafficSettings = fc.record(
       allow: fc.array(fc.constantFrom(...NETWORKS, ...NETWORKS, "1:2:3"), { maxLength: 2 }),
     }),
     rateLimits: fc.array(rateLimit, { minLength: 1, maxLength: 2 }),
+    responseHeaders: fc.record({
+      set: fc.constantFrom("one", "two").map((value) => [{ name: "X-Policy", value }]),
+    }),
+    httpsRedirect: fc.record({
+      enabled: fc.constantFrom(true, true, false),
+      statusCode: fc.constantFrom(301, 308),
+    }),
+    cors: fc.record({ allowOrigins: fc.constantFrom([], ["*"], ["https://app.example"]) }),
+    directResponse: fc.record({
+      enabled: fc.constantFrom(true, false, false, false),
+      body: fc.constantFrom("one", "two").map((inline) => ({ inline })),
+    }),
+    retries: fc.record({ attempts: fc.constantFrom(0, 1, 3) }),
+    timeouts: fc.record(
+      {
+        request: fc.constantFrom("1ms", "5s", "20s", "48h"),
+        backendRequest: fc.constantFrom("1s", "10s"),
+        idle: fc.constantFrom("30s", "1m30s"),
+      },
+      { requiredKeys: [] },
+    ),
+    requestBody: fc.record({ maxSize: fc.constantFrom(0, 1_000, "1k", "10Mi", "9999Gi") }),
   },
   { requiredKeys: [] },
 );
@@ -56,21 +78,29 @@ export function trafficPolicySpec(namespace: string): fc.Arbitrary<object> {
   );
 }
 
-const clientSettings = fc.record({
-  clientAddress: fc.record({
-    forwardedFor: fc.oneof(
-      fc.record({ trustedHops: fc.constantFrom(1, 2) }),
-      fc.record({ trustedNetworks: fc.array(fc.constantFrom(...NETWORKS), { minLength: 1, maxLength: 2 }) }),
-    ),
-  }),
-});
+const clientSettings = fc.record(
+  {
+    clientAddress: fc.record({
+      forwardedFor: fc.oneof(
+        fc.record({ trustedHops: fc.constantFrom(1, 2) }),
+        fc.record({
+          trustedNetworks: fc.array(fc.constantFrom(...NETWORKS), { minLength: 1, maxLength: 2 }),
+        }),
+      ),
+    }),
+    headerLimits: fc.record({ maxSize: fc.constantFrom("8Ki", "999Ki") }),
+    connections: fc.record({ idleTimeout: fc.constantFrom("5s", "48h") }),
+  },
+  { requiredKeys: [] },
+);
 
 export function clientPolicySpec(namespace: string): fc.Arbitrary<object> {
   return fc
-    .record({ targetRefs: targetsIn(namespace), defaults: clientSettings })
-    .map(({ targetRefs, defaults }) => ({
+    .record({ targetRefs: targetsIn(namespace), defaults: clientSettings, overrides: clientSettings })
+    .map(({ targetRefs, defaults, overrides }) => ({
       targetRefs: targetRefs.filter((target) => !("kind" in target && String(target.kind).endsWith("Route"))),
       defaults,
+      overrides,
     }));
 }
 
@@ -83,7 +113,15 @@ const tenantRule = fc
     deny: fc.constantFrom(undefined, undefined, ["sub.host-one.test"]),
     ports: fc.constantFrom(undefined, undefined, [{ port: 80 }], [{ port: 400, endPort: 500 }]),
     protocols: fc.constantFrom(undefined, undefined, ["HTTP", "TCP"]),
-    quota: fc.constantFrom(undefined, { listeners: 1 }, { listeners: 2 }),
+    routeKinds: fc.constantFrom(undefined, undefined, ["HTTPRoute", "TLSRoute"]),
+    quota: fc.constantFrom(
+      undefined,
+      { listeners: 1 },
+      { listeners: 2 },
+      { hostnames: 1, ports: 2 },
+      { wildcards: 0, routes: 1 },
+      { listeners: 3, certificates: 0, rules: 2 },
+    ),
   })
   .map(({ namespaceSelector, allow, deny, ...more }) => ({
     namespaceSelector,
@@ -98,5 +136,45 @@ export function tenantPolicySpec(_namespace: string): fc.Arbitrary<object> {
     unmatchedNamespaces: fc.constantFrom("Deny", "Allow", "Allow"),
     reservedHostnames: fc.constantFrom([], [], ["host-two.test"]),
     rules: fc.array(tenantRule, { maxLength: 2 }),
+    claims: fc.constantFrom("Hold", "Hold", undefined),
   });
+}
+
+const backendSettings = fc.record(
+  {
+    loadBalancing: fc.oneof(
+      fc.record({ type: fc.constantFrom("RoundRobin", "LeastRequest", "Random", "Unknown") }),
+      fc
+        .constantFrom("X-User", "bad name")
+        .map((header) => ({ type: "ConsistentHash", consistentHash: { key: "Header", header } })),
+    ),
+    sessionPersistence: fc
+      .constantFrom("one", "two", "odd;name")
+      .map((name) => ({ type: "Cookie", cookie: { name, lifetimeType: "Session" } })),
+    limits: fc.record(
+      {
+        connections: fc.constantFrom(1, 10, 100),
+        pendingRequests: fc.constantFrom(5, 50),
+        requests: fc.constantFrom(7, 70, 0, 2 ** 53),
+      },
+      { requiredKeys: [] },
+    ),
+  },
+  { requiredKeys: [] },
+);
+
+export function backendPolicySpec(namespace: string): fc.Arbitrary<object> {
+  const service = fc
+    .record({ name: fc.constantFrom("svc-good", "svc-good", "svc-gone"), port: fc.constantFrom("", "http") })
+    .map(({ name, port }) => [
+      { group: "", kind: "Service", name, ...(port === "" ? {} : { sectionName: port }) },
+    ]);
+  return fc.record(
+    {
+      targetRefs: fc.oneof(targetsIn(namespace), service, service),
+      defaults: backendSettings,
+      overrides: backendSettings,
+    },
+    { requiredKeys: ["targetRefs"] },
+  );
 }

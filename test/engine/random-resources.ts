@@ -7,7 +7,12 @@ import * as fc from "fast-check";
 import type { Listener } from "../../src/api/gateway.ts";
 import { type Key, keyOf } from "../../src/api/key.ts";
 import { EXPERIMENTAL_GROUP, GATEWAY_GROUP, GROUP_OF_KIND, type Resource } from "../../src/api/resource.ts";
-import { clientPolicySpec, tenantPolicySpec, trafficPolicySpec } from "./random-policies.ts";
+import {
+  backendPolicySpec,
+  clientPolicySpec,
+  tenantPolicySpec,
+  trafficPolicySpec,
+} from "./random-policies.ts";
 
 export interface Change {
   readonly key: Key;
@@ -288,7 +293,7 @@ const policy = fc
   );
 
 export function attachedPolicy(
-  kind: "TrafficPolicy" | "ClientPolicy" | "TenantPolicy",
+  kind: "TrafficPolicy" | "ClientPolicy" | "BackendPolicy" | "TenantPolicy",
   specIn: (namespace: string) => fc.Arbitrary<object>,
 ): fc.Arbitrary<Resource> {
   return fc.constantFrom(...NAMESPACES).chain((home) =>
@@ -361,6 +366,7 @@ const resource: fc.Arbitrary<Resource> = fc.oneof(
   { weight: 2, arbitrary: policy },
   { weight: 8, arbitrary: attachedPolicy("TrafficPolicy", trafficPolicySpec) },
   { weight: 2, arbitrary: attachedPolicy("ClientPolicy", clientPolicySpec) },
+  { weight: 1, arbitrary: attachedPolicy("BackendPolicy", backendPolicySpec) },
   { weight: 1, arbitrary: attachedPolicy("TenantPolicy", tenantPolicySpec) },
   { weight: 2, arbitrary: namespace },
   { weight: 3, arbitrary: service },

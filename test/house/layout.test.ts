@@ -1,7 +1,11 @@
-/** The layout of src: ARCHITECTURE.md says which folder may import which; this test compares. */
+/**
+ * The layout of src: ARCHITECTURE.md says which folder may import which; this test compares. The
+ * layout of test follows it.
+ */
+import { existsSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
-import { backticked, filesOf, tableBelow, textOf } from "./sources.ts";
+import { backticked, filesOf, namesDeclaredTwice, ROOT, tableBelow, textOf } from "./sources.ts";
 
 interface Room {
   readonly folder: string;
@@ -16,6 +20,34 @@ interface Import {
   readonly to: string;
 }
 
+/** Folders below `test` that are not named after one of `src`, with all that is below them. */
+const TEST_FOLDERS: readonly string[] = [
+  // Tests of what stands beside `src`.
+  "bench",
+  "chart",
+  "e2e",
+  "house",
+  "simulation",
+  "suites",
+  "tools",
+  // What tests are made of.
+  "api/admission-cases",
+  "cli/status/expected",
+  "engine/cases",
+  "engine/certificates",
+  "sources/files/examples",
+  "support",
+  "dataplanes/support",
+  "dataplanes/tunnel/support",
+  // Tests of all data planes, and long ones in parts.
+  "dataplanes/churn",
+  "dataplanes/contract",
+  "dataplanes/differential",
+  "dataplanes/embedded/hostile",
+  "dataplanes/envoy/faults",
+  "dataplanes/envoy/values",
+  "dataplanes/tenants",
+];
 const LARGEST_FOLDER = 16;
 const LONGEST_FILE = 400;
 
@@ -57,6 +89,23 @@ function isAllowed({ from, to }: Import): boolean {
   return roomOf(to) === room || room.mayImport.some((folder) => isIn(to, folder));
 }
 
+describe("the folders of test", () => {
+  const folders = new Set(filesOf(["test"], "").map((file) => dirname(file).slice("test/".length)));
+
+  test("a folder of tests is named after the folder of src that it tests", () => {
+    const isMirror = (folder: string): boolean => existsSync(join(ROOT, "src", folder));
+    const isListed = (folder: string): boolean => TEST_FOLDERS.some((listed) => isIn(folder, listed));
+    expect([...folders].filter((folder) => !isMirror(folder) && !isListed(folder))).toEqual([]);
+  });
+
+  test("every exception is a folder that src does not have", () => {
+    const wrong = TEST_FOLDERS.filter(
+      (folder) => existsSync(join(ROOT, "src", folder)) || !existsSync(join(ROOT, "test", folder)),
+    );
+    expect(wrong).toEqual([]);
+  });
+});
+
 describe("the folders of src", () => {
   test("every file is in a folder that ARCHITECTURE.md describes", () => {
     expect(FILES.filter((file) => roomOf(file) === undefined)).toEqual([]);
@@ -84,6 +133,11 @@ describe("the folders of src", () => {
 
   test("no folders import each other in a circle", () => {
     expect(circles()).toEqual([]);
+  });
+
+  test("an exported name is declared in one file only, so one name means one thing", () => {
+    const twice = namesDeclaredTwice(FILES.map((file) => [file, textOf(file)]));
+    expect(Array.from(twice, ([name, files]) => `${name}: ${files.join(", ")}`)).toEqual([]);
   });
 
   test(`no folder has more than ${LARGEST_FOLDER} files, and no file more than ${LONGEST_FILE} lines`, () => {

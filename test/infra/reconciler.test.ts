@@ -80,6 +80,7 @@ describe("the infrastructure of Gateways", () => {
         controller: "mergeway.system.svc:18000",
         authority: "PEM",
         tokenAudience: "a",
+        metrics: false,
         drainToken: (uid) => `drain ${uid}`,
       }),
       find: (key) => resources.get(key),

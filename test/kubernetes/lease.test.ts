@@ -15,11 +15,16 @@ let double: ServerDouble;
 let lease: Lease | undefined;
 /** Who gets no answer. */
 let cut: Set<string>;
+let watches: Answer[] = [];
 const running: (() => Promise<void>)[] = [];
 
 function serve(seen: Seen, answer: Answer): void {
   if (cut.has(String(seen.headers["user-agent"]))) return;
   const given = seen.body as Lease | undefined;
+  if (seen.query.has("watch")) {
+    watches.push(answer);
+    return;
+  }
   if (seen.method === "GET") {
     if (lease === undefined) answer.refuse(404, "NotFound");
     else answer.json(lease);
@@ -33,9 +38,14 @@ function serve(seen: Seen, answer: Answer): void {
   const next = String(Number(expected ?? 0) + 1);
   lease = { metadata: { name: "lease", resourceVersion: next }, spec: (given as Lease).spec };
   answer.json(lease);
+  for (const watch of watches) watch.events({ type: "MODIFIED", object: lease });
 }
 
-function contend(identity: string, story: string[]): { readonly stop: () => Promise<void> } {
+function contend(
+  identity: string,
+  story: string[],
+  retryMs = FAST.retryMs,
+): { readonly stop: () => Promise<void> } {
   const abort = new AbortController();
   const client = new KubernetesClient(plainCredentials(double.url), identity);
   const election = runLeaderElection(
@@ -45,6 +55,7 @@ function contend(identity: string, story: string[]): { readonly stop: () => Prom
       name: "lease",
       identity,
       ...FAST,
+      retryMs,
       onElected: (signal) => {
         story.push(`${identity} leads`);
         return new Promise((resolve) =>
@@ -67,6 +78,7 @@ function contend(identity: string, story: string[]): { readonly stop: () => Prom
 
 afterEach(async () => {
   for (const stop of running.splice(0)) await stop();
+  watches = [];
   await double.stop();
 });
 
@@ -86,6 +98,19 @@ describe("leader election when answers fail to come", () => {
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(story).toHaveLength(3);
     expect(lease).toMatchObject({ spec: { holderIdentity: "b", leaseTransitions: 1 } });
+  });
+
+  test("who waits takes a lease that is handed back at once, long before asking again", async () => {
+    lease = undefined;
+    cut = new Set();
+    double = await ServerDouble.start(serve);
+    const story: string[] = [];
+    const first = contend("a", story);
+    await eventually(() => expect(story).toEqual(["a leads"]));
+    contend("b", story, 3_600_000);
+    await eventually(() => expect(watches).toHaveLength(1));
+    await first.stop();
+    await eventually(() => expect(story).toEqual(["a leads", "a stops", "b leads"]));
   });
 
   test("work that fails gives the lease back", async () => {

@@ -1,4 +1,11 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { KubernetesClient } from "../../src/kubernetes/client.ts";
 import { type Credentials, plainCredentials } from "../../src/kubernetes/credentials.ts";
@@ -11,6 +18,11 @@ export interface Seen {
   readonly query: URLSearchParams;
   readonly headers: IncomingMessage["headers"];
   readonly body: unknown;
+}
+
+interface KeyPair {
+  readonly cert: Buffer;
+  readonly key: Buffer;
 }
 
 export type Handler = (request: Seen, answer: Answer) => void;
@@ -63,11 +75,14 @@ export class ServerDouble {
   readonly requests: Seen[] = [];
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
+  readonly #scheme: string;
   #handler: Handler;
 
-  private constructor(handler: Handler) {
+  private constructor(handler: Handler, tls: KeyPair | undefined) {
     this.#handler = handler;
-    this.#server = createServer((request, response) => void this.#take(request, response));
+    const take: RequestListener = (request, response) => void this.#take(request, response);
+    this.#server = tls === undefined ? createServer(take) : createSecureServer(tls, take);
+    this.#scheme = tls === undefined ? "http" : "https";
     this.#server.on("connection", (socket) => {
       this.#sockets.add(socket);
       socket.on("close", () => this.#sockets.delete(socket));
@@ -75,14 +90,15 @@ export class ServerDouble {
     });
   }
 
-  static async start(handler: Handler): Promise<ServerDouble> {
-    const double = new ServerDouble(handler);
+  /** With TLS for programs whose kubeconfig sends a token: that is never sent in the clear. */
+  static async start(handler: Handler, tls?: KeyPair): Promise<ServerDouble> {
+    const double = new ServerDouble(handler, tls);
     await new Promise<void>((resolve) => double.#server.listen(0, "127.0.0.1", resolve));
     return double;
   }
 
   get url(): URL {
-    return new URL(`http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`);
+    return new URL(`${this.#scheme}://127.0.0.1:${(this.#server.address() as AddressInfo).port}`);
   }
 
   client(credentials: Credentials = plainCredentials(this.url)): KubernetesClient {

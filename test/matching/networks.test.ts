@@ -1,7 +1,13 @@
 import { BlockList, isIP, isIPv4 } from "node:net";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { admits, isWithin, overlap, parseAddress, parseNetwork } from "../../src/matching/networks.ts";
+import {
+  admits,
+  isWithin,
+  networksOverlap,
+  parseAddress,
+  parseNetwork,
+} from "../../src/matching/networks.ts";
 
 describe("addresses", () => {
   test.each([
@@ -86,7 +92,11 @@ describe("networks", () => {
   test("overlap if and only if one lies within the other", () => {
     const [wide, narrow, other] = ["10.0.0.0/8", "10.1.0.0/16", "11.0.0.0/8"].map(parseNetwork);
     if (wide === undefined || narrow === undefined || other === undefined) throw new Error("no network");
-    expect([overlap(wide, narrow), overlap(narrow, wide), overlap(wide, other)]).toEqual([true, true, false]);
+    expect([
+      networksOverlap(wide, narrow),
+      networksOverlap(narrow, wide),
+      networksOverlap(wide, other),
+    ]).toEqual([true, true, false]);
   });
 });
 

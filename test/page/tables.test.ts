@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { certificateRows, findCertificates, urgencyOf } from "../../src/page/model/certificates.ts";
+import { certificateRows, findCertificates, renewalUrgencyOf } from "../../src/page/model/certificates.ts";
 import { findChanges, KEPT_CHANGES, withChange } from "../../src/page/model/changes.ts";
 import { findHostnames, portTables, ruleText } from "../../src/page/model/hostnames.ts";
 import { ratesBetween, sumOf } from "../../src/page/model/traffic.ts";
@@ -67,9 +67,14 @@ test("certificates that end or do not fit come first", async () => {
   const outline = await twoTeams();
   const end = Date.parse(certificateRows(outline, 0)[0]?.notAfter ?? "");
   const day = 86_400_000;
-  expect(certificateRows(outline, end - 100 * day).map(urgencyOf)).toEqual(["good", "good", "good", "good"]);
-  expect(certificateRows(outline, end - 10 * day).map(urgencyOf)).toContain("soon");
-  expect(certificateRows(outline, end + day).map(urgencyOf)).toContain("bad");
+  expect(certificateRows(outline, end - 100 * day).map(renewalUrgencyOf)).toEqual([
+    "good",
+    "good",
+    "good",
+    "good",
+  ]);
+  expect(certificateRows(outline, end - 10 * day).map(renewalUrgencyOf)).toContain("soon");
+  expect(certificateRows(outline, end + day).map(renewalUrgencyOf)).toContain("bad");
   const [first, ...others] = outline.gateways[0]?.owners ?? [];
   if (first === undefined || outline.gateways[0] === undefined) throw new Error("no owner");
   const listeners = first.listeners.map((listener) => ({
@@ -79,7 +84,7 @@ test("certificates that end or do not fit come first", async () => {
   const gateways = [{ ...outline.gateways[0], owners: [...others, { ...first, listeners }] }];
   const rows = certificateRows({ ...outline, gateways }, end - 100 * day);
   expect(rows[0]).toMatchObject({ secret: "platform/platform-cert" });
-  expect(rows.map(urgencyOf)).toEqual(["bad", "good", "good", "good"]);
+  expect(rows.map(renewalUrgencyOf)).toEqual(["bad", "good", "good", "good"]);
   expect(findCertificates(rows, "tea.example").map(({ secret }) => secret)).toEqual(["team-tea/tea-cert"]);
 });
 

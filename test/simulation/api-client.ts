@@ -30,7 +30,7 @@ export interface ApiWeather {
 }
 
 const ANSWER_TIMEOUT_MS = 30_000;
-const CUSTOM = "/apis/gateway.networking.k8s.io/";
+const CUSTOM = /^\/apis\/(gateway\.networking\.k8s\.io|mergeway\.dev)\//;
 const BOOKMARK_MS = 60_000;
 
 export class SimulatedClient extends KubernetesClient {
@@ -53,6 +53,8 @@ export class SimulatedClient extends KubernetesClient {
   }
 
   override request<T>(request: ApiRequest): Promise<T> {
+    // A promise that ends late may go on in code of a process that is gone.
+    if (!this.#process.isAlive) return new Promise(() => {});
     const { method = "GET", path, signal, timeoutMs = ANSWER_TIMEOUT_MS } = request;
     return new Promise<T>((resolve, reject) => {
       let isDone = false;
@@ -104,10 +106,17 @@ export class SimulatedClient extends KubernetesClient {
       isCut: () => this.#weather.isCut,
       deliver: (event) => watch.take(event),
     });
-    const open = this.#server.watch(path, Number(query["resourceVersion"] ?? 0), (event) => {
-      if (isFragile && this.#weather.isCut) events.end();
-      events.send(event);
-    });
+    const open = this.#server.watch(
+      path,
+      Number(query["resourceVersion"] ?? this.#server.version),
+      (event) => {
+        if (isFragile && this.#weather.isCut) {
+          events.end();
+          watch.isSilenced = true;
+        }
+        events.send(event);
+      },
+    );
     if (open === undefined) throw refusal(410, "Expired");
     this.#watches.add(watch);
     const remind = (): void => {
@@ -134,6 +143,11 @@ export class SimulatedClient extends KubernetesClient {
     }
   }
 
+  /** Whether a watch has lost its connection, and does not know it yet. */
+  get hasSilencedWatch(): boolean {
+    return [...this.#watches].some(({ isSilenced }) => isSilenced);
+  }
+
   /** Every watch of this controller ends in the middle. */
   breakWatches(): void {
     for (const watch of this.#watches)
@@ -143,7 +157,7 @@ export class SimulatedClient extends KubernetesClient {
   #answer(request: ApiRequest): { readonly value: unknown } | { readonly error: unknown } {
     try {
       if (this.#weather.isOverloaded) throw refusal(503, "ServiceUnavailable");
-      if (this.#weather.isStarting && request.path.startsWith(CUSTOM)) throw refusal(404, "NotFound");
+      if (this.#weather.isStarting && CUSTOM.test(request.path)) throw refusal(404, "NotFound");
       return { value: this.#server.handle(request, this.#process.name) };
     } catch (error) {
       return { error };
@@ -163,6 +177,7 @@ class OpenWatch {
   readonly #world: World;
   readonly #process: SimulatedProcess;
   isEnded = false;
+  isSilenced = false;
   #failure: unknown;
   #arrived: WatchEvent[] = [];
   #wake: (() => void) | undefined;

@@ -130,6 +130,11 @@ export class ApiServer {
     return { end: () => this.#subscriptions.delete(subscription) };
   }
 
+  /** Where a watch begins that names no version. */
+  get version(): number {
+    return this.#version;
+  }
+
   get bookmark(): WatchEvent {
     return { type: "BOOKMARK", object: { metadata: { resourceVersion: String(this.#version) } } };
   }
@@ -265,7 +270,10 @@ export function refusal(status: number, reason: string): ApiError {
   return ApiError.fromAnswer("simulated", status, JSON.stringify({ reason, message: reason }));
 }
 
-const GROUPS = [{ name: "gateway.networking.k8s.io", versions: [{ version: "v1" }] }];
+const GROUPS = [
+  { name: "gateway.networking.k8s.io", versions: [{ version: "v1" }] },
+  { name: "mergeway.dev", versions: [{ version: "v1alpha1" }] },
+];
 const KINDS = {
   gatewayclasses: "GatewayClass",
   gateways: "Gateway",
@@ -274,4 +282,5 @@ const KINDS = {
 };
 const SERVED: Readonly<Record<string, readonly { readonly name: string; readonly kind: string }[]>> = {
   "/apis/gateway.networking.k8s.io/v1": Object.entries(KINDS).map(([name, kind]) => ({ name, kind })),
+  "/apis/mergeway.dev/v1alpha1": [{ name: "trafficpolicies", kind: "TrafficPolicy" }],
 };

@@ -5,6 +5,7 @@
 import type { ApiObject } from "../../src/kubernetes/api-object.ts";
 import type { ApiWeather } from "./api-client.ts";
 import { ApiServer } from "./api-server.ts";
+import type { StreamWeather } from "./plan-stream.ts";
 import { SimulatedController } from "./simulated-controller.ts";
 import { CONTROLLER_NAME } from "./simulated-options.ts";
 import { type Disk, SimulatedPod } from "./simulated-pod.ts";
@@ -14,8 +15,10 @@ export const GATEWAYS = "gateway.networking.k8s.io/v1/gateways";
 export const SETS = "gateway.networking.k8s.io/v1/listenersets";
 export const ROUTES = "gateway.networking.k8s.io/v1/httproutes";
 export const CLASSES = "gateway.networking.k8s.io/v1/gatewayclasses";
+export const TRAFFIC_POLICIES = "mergeway.dev/v1alpha1/trafficpolicies";
 export const NAMESPACES = "v1/namespaces";
 export const SERVICES = "v1/services";
+export const SECRETS = "v1/secrets";
 export const SLICES = "discovery.k8s.io/v1/endpointslices";
 export const LEASES = "coordination.k8s.io/v1/leases";
 
@@ -28,6 +31,8 @@ interface Weather {
   readonly api: ApiWeather;
   readonly cutFrom: Set<string>;
   streamDelayMs: number;
+  /** Of messages that arrive twice. */
+  doubled: number;
 }
 
 export interface ClusterShape {
@@ -58,7 +63,7 @@ export class Cluster {
       const delayMs =
         isUneven && world.random.chance(0.3) ? world.random.between(200, 2_000) : world.random.between(2, 30);
       const api = { isCut: false, loss: 0, delayMs, isOverloaded: false, isStarting: false };
-      this.weather.push({ api, cutFrom: new Set(), streamDelayMs: world.random.between(2, 30) });
+      this.weather.push({ api, cutFrom: new Set(), streamDelayMs: world.random.between(2, 30), doubled: 0 });
       this.startController(place);
     }
     for (let place = 0; place < pods; place++) this.startPod(place);
@@ -144,10 +149,17 @@ export class Cluster {
 
   /**
    * Whether the cluster has done all that it does by itself: addresses are given, pods are listed
-   * as they are.
+   * as they are, every pod has found every controller, and no controller waits for events that
+   * cannot come any more.
    */
   get isAtRest(): boolean {
-    return this.#unaddressed().length === 0 && this.#podList() === this.#announced;
+    return (
+      this.#unaddressed().length === 0 &&
+      this.#podList() === this.#announced &&
+      this.aliveControllers.every(
+        ({ client, streams }) => !client.hasSilencedWatch && streams.size >= this.alivePods.length,
+      )
+    );
   }
 
   /** All is well from now on: whoever is gone comes back, everything gets through. */
@@ -163,6 +175,7 @@ export class Cluster {
       });
       weather.cutFrom.clear();
       weather.streamDelayMs = 20;
+      weather.doubled = 0;
       const controller = this.controllers[place];
       if (controller?.process.isFrozen === true) this.world.thaw(controller.process);
       this.startController(place);
@@ -178,14 +191,12 @@ export class Cluster {
     }
   }
 
-  #weatherBetween(
-    controller: SimulatedController,
-    pod: string,
-  ): { delay: () => number; isCut: () => boolean } {
+  #weatherBetween(controller: SimulatedController, pod: string): StreamWeather {
     const weather = (): Weather | undefined => this.weather[this.controllers.indexOf(controller)];
     return {
       delay: () => this.world.random.between(1, weather()?.streamDelayMs ?? 20),
       isCut: () => weather()?.cutFrom.has(pod) ?? false,
+      isDoubled: () => this.world.random.chance(weather()?.doubled ?? 0),
     };
   }
 

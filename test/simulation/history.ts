@@ -3,7 +3,8 @@
  * whether all is true.
  */
 import { Cluster } from "./cluster.ts";
-import { EDITS, FAULTS, MOST_SPELL_MS, STUMBLES } from "./happenings.ts";
+import { EDITS } from "./edits.ts";
+import { FAULTS, MOST_SPELL_MS, STUMBLES } from "./faults.ts";
 import { untruths } from "./truth.ts";
 import { World, within } from "./world.ts";
 

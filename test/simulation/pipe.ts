@@ -7,11 +7,13 @@ export interface PipeOptions<M> {
   /** Nothing gets through at the moment: it is sent again until it does. */
   readonly isCut: () => boolean;
   readonly deliver: (message: M) => void;
+  /** Whether a message arrives a second time, right behind itself. */
+  readonly isDoubled?: () => boolean;
 }
 
 const AGAIN_MS = 200;
 
-/** One direction of a connection: everything arrives once and in order, late, until the end. */
+/** One direction of a connection: everything arrives in order, late, until the end. */
 export class Pipe<M> {
   readonly #world: World;
   readonly #options: PipeOptions<M>;
@@ -61,5 +63,6 @@ export class Pipe<M> {
     const following = this.#underway[0];
     if (following !== undefined) this.#await(Math.max(0, following.at - this.#world.now));
     this.#options.deliver(next.message);
+    if (this.#options.isDoubled?.() === true && !this.#isEnded) this.#options.deliver(next.message);
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The stream between a pod and a controller, without HTTP/2: in order both ways, late, slow to
- * take, reset at any moment, dead when nothing has come through for too long. The pod's end opens
- * it again, as ControllerLink does.
+ * take, with some messages twice, reset at any moment, dead when nothing has come through for too
+ * long. The pod's end opens it again, as ControllerLink does.
  */
 
 import type {
@@ -10,7 +10,7 @@ import type {
   PodMessage,
 } from "../../src/dataplanes/remote/protocol/protocol.ts";
 import type { Replica } from "../../src/dataplanes/remote/publisher/replica.ts";
-import type { Link, LinkEvents } from "../../src/dataplanes/remote/subscriber/plan-subscriber.ts";
+import type { LinkEvents, PlanLink } from "../../src/dataplanes/remote/subscriber/plan-subscriber.ts";
 import { Pipe } from "./pipe.ts";
 import type { SimulatedController } from "./simulated-controller.ts";
 import type { SimulatedProcess, World } from "./world.ts";
@@ -18,6 +18,7 @@ import type { SimulatedProcess, World } from "./world.ts";
 export interface StreamWeather {
   readonly delay: () => number;
   readonly isCut: () => boolean;
+  readonly isDoubled: () => boolean;
 }
 
 export interface StreamTarget {
@@ -37,7 +38,7 @@ const CONNECT_MS = 30;
 /** Messages on their way before a controller has to wait. */
 const WINDOW = 4;
 
-export class SimulatedLink implements Link {
+export class SimulatedLink implements PlanLink {
   readonly address: string;
   readonly #target: StreamTarget;
   readonly #events: LinkEvents;

@@ -5,7 +5,7 @@ import type { PlanItem } from "../../src/plan/plan.ts";
 import { type ApiWeather, SimulatedClient } from "./api-client.ts";
 import type { ApiServer } from "./api-server.ts";
 import type { Stream } from "./plan-stream.ts";
-import { simulatedOptions } from "./simulated-options.ts";
+import { referenceOf, simulatedOptions } from "./simulated-options.ts";
 import { SimulatedProcess, type World } from "./world.ts";
 
 export class SimulatedController {
@@ -33,6 +33,7 @@ export class SimulatedController {
       client: this.client,
       authority: "authority",
       drainToken: (uid) => `drain ${uid}`,
+      referenceOf,
     });
     this.#tellPlan();
   }

@@ -20,6 +20,7 @@ export function simulatedOptions(
     dataPlane: "embedded",
     dataPlaneImage: "image",
     envoyImage: "image",
+    dataPlaneMetrics: false,
     healthAddress: "",
     metricsAddress: "",
     portRange: { from: 49152, to: 65535 },
@@ -40,4 +41,9 @@ export function simulatedOptions(
       },
     },
   };
+}
+
+/** No secret is needed here. */
+export function referenceOf(gateway: string, hostname: string): string {
+  return `${gateway} ${hostname}`;
 }

@@ -232,6 +232,7 @@ export class SimulatedPlane implements DataPlane {
     const item = this.#items.get(id);
     if (item === undefined || this.serves.get(id) !== encodeItem(item)) return undefined;
     if (item.type === "port") return reportFor(id, "PortUnavailable", this.#problemOf(item.port));
+    if (item.type === "certificate") return reportFor(id, "CertificateUnusable", undefined);
     if (item.type !== "listener") return undefined;
     const port = this.#items.get(item.port);
     return reportFor(id, "PortUnavailable", port?.type === "port" ? this.#problemOf(port.port) : undefined);

@@ -25,19 +25,23 @@ import {
   GATEWAYS,
   NAMESPACES,
   ROUTES,
+  SECRETS,
   SERVICE,
   SERVICES,
   SETS,
   SLICES,
+  TRAFFIC_POLICIES,
 } from "./cluster.ts";
-import { CONTROLLER_NAME, simulatedOptions } from "./simulated-options.ts";
+import { CONTROLLER_NAME, referenceOf, simulatedOptions } from "./simulated-options.ts";
 
 const KIND_OF: Readonly<Record<string, Kind>> = {
   [CLASSES]: "GatewayClass",
   [GATEWAYS]: "Gateway",
   [SETS]: "ListenerSet",
   [ROUTES]: "HTTPRoute",
+  [TRAFFIC_POLICIES]: "TrafficPolicy",
   [NAMESPACES]: "Namespace",
+  [SECRETS]: "Secret",
   [SERVICES]: "Service",
   [SLICES]: "EndpointSlice",
 };
@@ -51,7 +55,7 @@ const COLLECTION_OF = new Map(Object.entries(KIND_OF).map(([collection, kind]) =
 
 /** What is not as it should be, in plain words; nothing when all is true. */
 export function untruths(cluster: Cluster): readonly string[] {
-  const engine = new Engine(engineSettings(simulatedOptions("truth")));
+  const engine = new Engine(engineSettings(simulatedOptions("truth"), { referenceOf }));
   const resources = new Map<string, Resource>();
   for (const [collection, shape] of SHAPERS) {
     for (const object of cluster.server.objects(collection)) {
@@ -114,11 +118,11 @@ function infrastructureOf(
 }
 
 function lieOf(cluster: Cluster, key: string, verdict: ObjectVerdict): readonly string[] {
-  // A class also says what the installation is like.
-  if (verdict.type === "class") return [];
   const { kind, namespace, name } = partsOf(key);
   const object: ApiObject | undefined = cluster.server.get(COLLECTION_OF.get(kind) ?? "", namespace, name);
   const status = object?.["status"] as Status | undefined;
+  // What a class says depends on the installation too: it is enough that it says something.
+  if (verdict.type === "class") return status === undefined ? [`${key} has no status`] : [];
   const options = { controllerName: CONTROLLER_NAME, now: "1970-01-01T00:00:00Z" };
   const rendered = renderStatus({ kind, status } as unknown as Resource, verdict, options);
   return Object.entries(changedFields(status, rendered, CONTROLLER_NAME)).flatMap(([field, value]) => {
@@ -130,12 +134,13 @@ function lieOf(cluster: Cluster, key: string, verdict: ObjectVerdict): readonly 
   });
 }
 
-/** Entries of ours in the status of a route that no listener of ours is a parent of any more. */
+/** Entries of ours in the status of a route or policy that nothing of ours is above any more. */
 function leftBehind(key: string, resource: Resource): readonly string[] {
   const status = "status" in resource ? (resource.status as Status | undefined) : undefined;
-  return listOf<{ readonly controllerName?: string }>(status?.["parents"])
+  return ["parents", "ancestors"]
+    .flatMap((field) => listOf<{ readonly controllerName?: string }>(status?.[field]))
     .filter(({ controllerName }) => controllerName === CONTROLLER_NAME)
-    .map(() => `${key} still has an entry of a parent that is gone`);
+    .map(() => `${key} still has an entry of a parent or ancestor that is gone`);
 }
 
 interface Said {

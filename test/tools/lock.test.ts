@@ -21,6 +21,16 @@ it("what has no integrity is an optional package of another platform, for a deve
   }
 });
 
+/**
+ * In the versions that are used, the registry that the lock file was made with carries these for
+ * Linux on x64 and arm64 only. Whatever else lacks an integrity is a mistake.
+ */
+const ELSEWHERE = /^node_modules\/@(?:biomejs\/cli|oxc-parser\/binding|rolldown\/binding)-/;
+
+it("only packages that the registry does not carry have no integrity", () => {
+  expect(unchecked(packages).filter((path) => !ELSEWHERE.test(path))).toEqual([]);
+});
+
 it("a package without a platform, or for Linux on x64 or arm64, is of a supported platform", () => {
   expect(isForSupportedPlatform({})).toBe(true);
   expect(isForSupportedPlatform({ os: ["linux"], cpu: ["arm64"] })).toBe(true);

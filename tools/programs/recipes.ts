@@ -135,11 +135,26 @@ function digestOf(file: URL): string {
   return createHash("sha256").update(readFileSync(file)).digest("hex").slice(0, 8);
 }
 
+/** The server, and promtool, which tests rules. */
+const prometheus: Recipe = fromPackages({
+  name: "prometheus",
+  version: versions.prometheus,
+  module: "github.com/prometheus/prometheus",
+  packages: ["/cmd/promtool", "/cmd/prometheus"],
+});
+
 const pebble: Recipe = fromPackages({
   name: "pebble",
   version: versions.pebble,
   module: "github.com/letsencrypt/pebble/v2",
   packages: ["/cmd/pebble"],
+});
+
+const opa: Recipe = fromPackages({
+  name: "opa",
+  version: versions.opa,
+  module: "github.com/open-policy-agent/opa-envoy-plugin",
+  packages: ["/cmd/opa-envoy-plugin"],
 });
 
 export interface PackagePrograms {
@@ -296,5 +311,7 @@ export const recipes: readonly Recipe[] = [
   externalDns,
   certManager,
   pebble,
+  opa,
+  prometheus,
   envoy,
 ];

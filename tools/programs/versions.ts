@@ -14,6 +14,10 @@ export const versions = {
   certManager: "v1.21.2",
   /** An authority that speaks ACME, for tests. */
   pebble: "v2.10.1",
+  /** Open Policy Agent as an authorizer; the newest that Go's proxy serves here. */
+  opa: "v1.4.2-envoy",
+  /** Its module has numbers of its own: this is Prometheus 3.15. */
+  prometheus: "v0.315.0",
   gatewayApi: "v1.7.0",
   /** The last minor version whose module still ships the XListenerSet CRD is 1.4. */
   xListenerSet: "v1.4.1",

@@ -63,7 +63,14 @@ export const versionFiles: readonly VersionFile[] = [
     places: [...chartPlaces, appVersion, { before: "\n  - name: crds\n    version: ", times: 1 }],
   },
   { path: "charts/mergeway/charts/crds/Chart.yaml", places: [...chartPlaces, appVersion] },
-  ...["gatewayparameters", "trafficpolicies", "clientpolicies", "tenantpolicies"].map((plural) => ({
+  ...[
+    "gatewayparameters",
+    "trafficpolicies",
+    "clientpolicies",
+    "backendpolicies",
+    "tenantpolicies",
+    "hostnameclaims",
+  ].map((plural) => ({
     path: `charts/mergeway/charts/crds/crds/mergeway.dev_${plural}.yaml`,
     places: [{ before: "\n    mergeway.dev/version: ", times: 1 }],
   })),

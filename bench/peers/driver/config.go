@@ -41,6 +41,8 @@ type Config struct {
 	Routes       int   `json:"routes"`
 	Samples      int   `json:"samples"`
 	HandOvers    int   `json:"handOvers"`
+	// LeaderChanges is how often the leader is told to end in a burst of new sets.
+	LeaderChanges int `json:"leaderChanges"`
 	// Limits bound, for each size, the seconds from the last creation until all statuses are true.
 	Limits []int `json:"limits"`
 	// KindSeconds bounds the samples of one kind of change, SampleSeconds one sample.

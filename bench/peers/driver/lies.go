@@ -25,6 +25,15 @@ type Lies struct {
 	Probes  int `json:"probes"`
 }
 
+// add counts those of another search as well.
+func (l *Lies) add(other Lies) {
+	l.ProgrammedNotAnswering += other.ProgrammedNotAnswering
+	l.AnsweringNotProgrammed += other.AnsweringNotProgrammed
+	l.LongestMs = max(l.LongestMs, other.LongestMs)
+	l.Lasting += other.Lasting
+	l.Probes += other.Probes
+}
+
 type truth struct {
 	tenant     *Tenant
 	programmed bool

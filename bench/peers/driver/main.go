@@ -39,6 +39,8 @@ type Result struct {
 	Propagation Propagation `json:"propagation"`
 	HandOver    HandOver    `json:"handOver"`
 	Restarts    *Restarts   `json:"restarts,omitempty"`
+	// LeaderChanges are at the same sizes as restarts.
+	LeaderChanges *LeaderChanges `json:"leaderChanges,omitempty"`
 }
 
 func main() {
@@ -89,6 +91,8 @@ func peers(path string) error {
 		if slices.Contains(config.RestartSizes, size) || !result.Growth.AllTrue {
 			restarts := driver.restarts()
 			result.Restarts = &restarts
+			changes := driver.leaderChanges()
+			result.LeaderChanges = &changes
 		}
 		if err := out.Encode(result); err != nil {
 			return err

@@ -30,6 +30,10 @@ type Restarts struct {
 }
 
 func (d *Driver) restarts() Restarts {
+	// What follows from the changes of before must not be counted here.
+	if _, err := d.audit.mark().quiet(calm, 60*time.Second); err != nil {
+		logf("before the restarts: %v", err)
+	}
 	return Restarts{
 		Controller:       d.restart("controller", d.config.ControllerPods, d.deletePods(nil)),
 		ControllerChange: d.restartAndChange(),

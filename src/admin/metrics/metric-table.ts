@@ -1,7 +1,6 @@
 /**
- * The metrics of `mergeway run`. Labels are bounded by the configuration, never by what clients
- * send: `hostname` is the pattern that served, `code` the class of the status. Metrics of Gateway
- * API objects have the names of gateway-api-state-metrics.
+ * The metrics of `mergeway run`, besides those of traffic (src/dataplanes/traffic). Metrics of
+ * Gateway API objects have the names of gateway-api-state-metrics.
  */
 export interface MetricSpec {
   readonly type: "counter" | "gauge" | "histogram";
@@ -54,31 +53,6 @@ export const METRICS: Readonly<Record<string, MetricSpec>> = {
     type: "gauge",
     help: "Routes that no listener has taken",
     labels: [],
-  },
-  mergeway_requests_total: {
-    type: "counter",
-    help: "HTTP requests by the hostname pattern that served them and the class of the status; the code is 000 when the client left before there was one",
-    labels: ["hostname", "code"],
-  },
-  mergeway_request_duration_seconds: {
-    type: "histogram",
-    help: "Time from the head of a request to the last byte of its response",
-    labels: ["hostname"],
-  },
-  mergeway_request_bytes_total: {
-    type: "counter",
-    help: "Bytes of request bodies",
-    labels: ["hostname"],
-  },
-  mergeway_response_bytes_total: {
-    type: "counter",
-    help: "Bytes of response bodies",
-    labels: ["hostname"],
-  },
-  mergeway_tenant_refusals_total: {
-    type: "counter",
-    help: "What was refused because a tenant (the object that carries the listener) had as much as it may have: connections, requests, or (backend, Envoy alone) requests to one backend",
-    labels: ["kind", "namespace", "name", "limit"],
   },
   mergeway_changes_total: {
     type: "counter",

@@ -1,12 +1,10 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
-import type { RoutingTable } from "../../matching/routing-table.ts";
+import { registerTraffic } from "../../dataplanes/traffic/exposition.ts";
+import { TrafficCounts } from "../../dataplanes/traffic/traffic-counts.ts";
 import type { StateChange } from "../../view/change.ts";
 import type { MergedState } from "../../view/merged-state.ts";
 import type { AdminState } from "../admin-state.ts";
-import { type ListenerTraffic, TrafficTallies } from "./listener-traffic.ts";
 import { METRICS } from "./metric-table.ts";
-import { type CountedRequest, RequestTallies } from "./request-tallies.ts";
-import { limitOfReason, TenantRefusals } from "./tenant-refusals.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -14,15 +12,13 @@ export class Metrics {
   readonly #registry: Registry = new Registry();
   readonly #gauges: Map<string, Gauge> = new Map();
   readonly #counters: Map<string, Counter> = new Map();
-  readonly #requests: RequestTallies = new RequestTallies();
-  readonly #traffic: TrafficTallies = new TrafficTallies();
-  readonly #refusals: TenantRefusals = new TenantRefusals();
+  /** What the data plane counts. */
+  readonly traffic: TrafficCounts = new TrafficCounts();
 
   constructor(version: string) {
     const registers = [this.#registry];
-    for (const metric of this.#requests.metrics()) this.#registry.registerMetric(metric);
+    registerTraffic(this.#registry, this.traffic);
     for (const [name, { type, help, labels }] of Object.entries(METRICS)) {
-      if (this.#registry.getSingleMetric(name) !== undefined) continue;
       const config = { name, help, labelNames: [...labels], registers };
       if (type === "gauge") this.#gauges.set(name, new Gauge(config));
       else if (type === "counter") this.#counters.set(name, new Counter(config));
@@ -30,20 +26,6 @@ export class Metrics {
     }
     collectDefaultMetrics({ register: this.#registry });
     this.#set("mergeway_build_info", { version }, 1);
-  }
-
-  countRequest(request: CountedRequest): void {
-    this.#requests.count(request);
-    const { listener, reason, status } = request;
-    if (listener === undefined) return;
-    this.#traffic.count(listener, status);
-    if (reason === undefined) return;
-    const limit = limitOfReason.get(reason);
-    if (limit !== undefined) this.#refusals.count(listener, limit);
-  }
-
-  countRefusedConnection(listener: string): void {
-    this.#refusals.count(listener, "connections");
   }
 
   countChanges(changes: readonly StateChange[]): void {
@@ -54,36 +36,15 @@ export class Metrics {
     this.#set("mergeway_source_errors", {}, count);
   }
 
-  /** Requests by listener since the start. */
-  traffic(table: RoutingTable): readonly ListenerTraffic[] {
-    return this.#traffic.current(table);
-  }
-
   get contentType(): string {
     return this.#registry.contentType;
   }
 
   /** The exposition text for Prometheus, with the current state. */
   async text(admin: AdminState): Promise<string> {
-    this.#forgetHostnames(admin.table);
     this.#showState(admin.state());
-    this.#showRefusals(admin.table);
     this.#set("mergeway_ready", {}, admin.isReady() ? 1 : 0);
     return this.#registry.metrics();
-  }
-
-  #forgetHostnames(table: RoutingTable): void {
-    const current = new Set<string>();
-    for (const item of table.items()) {
-      if (item.type === "host" || item.type === "listener") current.add(item.hostname);
-    }
-    this.#requests.forgetAllBut(current);
-  }
-
-  #showRefusals(table: RoutingTable): void {
-    const name = "mergeway_tenant_refusals_total";
-    known(this.#counters, name).reset();
-    for (const { labels, count } of this.#refusals.current(table)) this.#count(name, labels, count);
   }
 
   #showState(state: MergedState): void {

@@ -11,6 +11,7 @@ import { BROWSER_HEADERS, refusal } from "./browser-rules.ts";
 import { type AdminAnswer, type AdminEndpoint, type FileBody, file, json, problem } from "./endpoint.ts";
 import { EventStream } from "./events.ts";
 import { PageFiles } from "./page-files.ts";
+import type { AdminSession } from "./session.ts";
 import { stateEndpoints } from "./state-endpoints.ts";
 
 export interface AdminOptions {
@@ -18,6 +19,8 @@ export interface AdminOptions {
   /** 0: any free port. */
   readonly port: number;
   readonly metrics: Metrics;
+  /** Who may ask; absent: whoever reaches the server. */
+  readonly session?: AdminSession;
 }
 
 export interface AdminServer {
@@ -29,7 +32,8 @@ export interface AdminServer {
 export async function startAdmin(admin: AdminState, options: AdminOptions): Promise<AdminServer> {
   const events = new EventStream(admin);
   const routes = new Map(adminEndpoints(admin, options.metrics, events).map((each) => [each.path, each]));
-  const shown = { admin, metrics: options.metrics, routes, files: new PageFiles() };
+  const { metrics, session } = options;
+  const shown = { admin, metrics, session, routes, files: new PageFiles() };
   const server = createServer({ requestTimeout: 10_000, maxHeaderSize: 8_192 }, (request, response) => {
     void serve({ request, response }, shown);
   });
@@ -86,7 +90,7 @@ export function adminEndpoints(
       path: "/api/v1/traffic",
       summary: "Requests by listener since the start; listeners without any are left out.",
       answer: "`{items: [{listener, requests, errors}]}`; `errors` are answers with 5xx",
-      handle: () => json({ items: metrics.traffic(admin.table) }),
+      handle: () => json({ items: metrics.traffic.byListener() }),
     },
     events.endpoint,
   ];
@@ -95,6 +99,7 @@ export function adminEndpoints(
 interface Shown {
   readonly admin: AdminState;
   readonly metrics: Metrics;
+  readonly session: AdminSession | undefined;
   readonly routes: ReadonlyMap<string, AdminEndpoint>;
   readonly files: PageFiles;
 }
@@ -105,7 +110,9 @@ async function serve(
 ): Promise<void> {
   try {
     for (const [name, value] of Object.entries(BROWSER_HEADERS)) response.setHeader(name, value);
-    const answer = refusal(request) ?? route(request, response, shown);
+    const refused = refusal(request);
+    if (refused === undefined && shown.session?.opens(request, response) === true) return;
+    const answer = refused ?? shown.session?.refusal(request) ?? route(request, response, shown);
     if (answer === undefined) return;
     const { contentType, text } = await contentOf(answer, shown);
     response.writeHead(answer.status, {

@@ -61,7 +61,7 @@ export function stateEndpoints(admin: AdminState): readonly AdminEndpoint[] {
       path: "/api/v1/outline",
       summary:
         "The whole tree for the page, in one answer: a route or backend that many listeners have is in it once, and they name it by its index.",
-      answer: "`{version, gateways, orphans, strayRoutes, strayPolicies, foreign, routes, backends}`",
+      answer: "`{version, scope, gateways, orphans, strayRoutes, strayPolicies, foreign, routes, backends}`",
       handle: () => file({ contentType: "application/json", text: outlineText(admin) }),
     },
     {
@@ -79,17 +79,30 @@ export function stateEndpoints(admin: AdminState): readonly AdminEndpoint[] {
       answer: "`{outcome, status, location, listener, route, backends, policy, steps, eliminated}`",
       handle: (query) => explained(admin, query),
     },
+    {
+      path: "/api/v1/blast-radius",
+      summary:
+        "What would change if an object were deleted, or one of its listeners taken out or edited: computed by the engine, and not done.",
+      parameters: {
+        of: "`Kind/namespace/name`, or `Kind/namespace/name#listener`; required",
+        hostname: "the listener's new hostname; empty for every hostname",
+        port: "the listener's new port",
+      },
+      answer:
+        "`{hostnames: [{port, hostname, before, after}], listeners: [{listener, before, after, reason, message}], routes: [{route, before, after, problems}], totals}`; lists end after 500",
+      handle: (query) => blast(admin, query),
+    },
   ];
 }
 
 /** Several pages may ask for one state. */
 const outlines = new WeakMap<MergedState, string>();
 
-function outlineText({ version, state }: AdminState): string {
+function outlineText({ version, scope, state }: AdminState): string {
   const current = state();
   const known = outlines.get(current);
   if (known !== undefined) return known;
-  const text = JSON.stringify({ version, ...outlineOf(current) });
+  const text = JSON.stringify({ version, scope, ...outlineOf(current) });
   outlines.set(current, text);
   return text;
 }
@@ -204,7 +217,8 @@ function claimOf({ owner, listener }: ListenerEntry): unknown {
   return { listener: { ...refOf(owner), section }, state, ...(reason === undefined ? {} : { reason }) };
 }
 
-function explained({ table, state }: AdminState, query: URLSearchParams): AdminAnswer {
+function explained({ table, scope, state }: AdminState, query: URLSearchParams): AdminAnswer {
+  if (scope !== undefined && scope.sees !== "all") return problem(403, NEEDS_ALL);
   const url = query.get("url");
   if (url === null) return problem(400, "the parameter url is missing");
   const sni = query.get("sni");
@@ -223,6 +237,21 @@ function explained({ table, state }: AdminState, query: URLSearchParams): AdminA
     ? problem(400, `${asked.problem}. ${asked.remedy}`)
     : json(explain(table, state(), asked));
 }
+
+function blast(admin: AdminState, query: URLSearchParams): AdminAnswer {
+  const of = query.get("of");
+  if (of === null) return problem(400, "the parameter of is missing");
+  if (admin.blastRadius === undefined) return problem(403, NEEDS_ALL);
+  const [hostname, port] = [query.get("hostname"), query.get("port")];
+  const answer = admin.blastRadius({
+    of,
+    ...(hostname === null ? {} : { hostname: hostname.toLowerCase() }),
+    ...(port === null ? {} : { port: wholeNumber(port) ?? 0 }),
+  });
+  return typeof answer === "string" ? problem(400, answer) : json(answer);
+}
+
+const NEEDS_ALL = "that depends on everything that the Gateway has, and you may not read all of it";
 
 function refOf({ kind, namespace, name }: ObjectRef): ObjectRef {
   return { kind, namespace, name };

@@ -14,7 +14,7 @@ import type { Schema } from "./schema/schema.ts";
  * CEL rules, metadata. Every error at once; nothing in the input makes it throw.
  */
 
-export interface Admission {
+export interface AdmissionResult {
   /**
    * Present when there are no errors: defaulted, unknown fields dropped, in the kind's canonical
    * version.
@@ -37,7 +37,7 @@ export interface AdmissionOptions {
   readonly defaultNamespace?: string;
 }
 
-export function admit(object: unknown, options: AdmissionOptions = {}): Admission {
+export function admit(object: unknown, options: AdmissionOptions = {}): AdmissionResult {
   const { unknownFields = "error", channel = "experimental", provisionalChildGateways = true } = options;
   const pass = new Pass(unknownFields === "error");
   const registry = registryOf(channel, provisionalChildGateways);
@@ -72,7 +72,7 @@ export function admit(object: unknown, options: AdmissionOptions = {}): Admissio
 }
 
 /** The one place where a checked object becomes a typed one. */
-function verdict(pass: Pass, object?: Readonly<Record<string, unknown>>): Admission {
+function verdict(pass: Pass, object?: Readonly<Record<string, unknown>>): AdmissionResult {
   const { errors, warnings } = pass;
   if (errors.length > 0 || object === undefined) return { errors, warnings };
   return { resource: object as unknown as Resource, errors, warnings };

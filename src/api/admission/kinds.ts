@@ -11,6 +11,7 @@ import tcpRouteExperimental from "../schemas/experimental/tcproute.json" with { 
 import tlsRouteExperimental from "../schemas/experimental/tlsroute.json" with { type: "json" };
 import udpRouteExperimental from "../schemas/experimental/udproute.json" with { type: "json" };
 import xListenerSetExperimental from "../schemas/experimental/xlistenerset.json" with { type: "json" };
+import backendPolicy from "../schemas/mergeway/backendpolicy.json" with { type: "json" };
 import clientPolicy from "../schemas/mergeway/clientpolicy.json" with { type: "json" };
 import gatewayParameters from "../schemas/mergeway/gatewayparameters.json" with { type: "json" };
 import tenantPolicy from "../schemas/mergeway/tenantpolicy.json" with { type: "json" };
@@ -71,7 +72,13 @@ const DEFINITIONS: Readonly<Record<Channel, readonly unknown[]>> = {
 };
 
 /** Our own kinds, whatever channel of the Gateway API is installed. */
-const OWN_DEFINITIONS: readonly unknown[] = [gatewayParameters, trafficPolicy, clientPolicy, tenantPolicy];
+const OWN_DEFINITIONS: readonly unknown[] = [
+  gatewayParameters,
+  trafficPolicy,
+  clientPolicy,
+  backendPolicy,
+  tenantPolicy,
+];
 
 /** One kind that Mergeway reads: its versions, and what its objects must look like. */
 export interface KnownKind {

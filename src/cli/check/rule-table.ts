@@ -28,6 +28,7 @@ import {
   policyInvalid,
   policyLooser,
   policyNotConfinable,
+  policyReference,
   policyTarget,
   policyWithoutEffect,
 } from "./rules/policy-rules.ts";
@@ -70,6 +71,7 @@ export const RULES: readonly CheckRule[] = [
   policyConflict,
   policyNotConfinable,
   policyInvalid,
+  policyReference,
   policyWithoutEffect,
   policyLooser,
   tenantPolicyNotAccepted,
@@ -138,14 +140,14 @@ export const CHANGE_RULES: Readonly<
 > = {
   "hostname-owner-changed": {
     severity: "error",
-    summary: "A port and hostname would be served by another owner (--against).",
+    summary: "A port and hostname would be served by another owner (--against, --without).",
   },
   "hostname-lost": {
     severity: "warning",
-    summary: "A port and hostname would no longer be served (--against).",
+    summary: "A port and hostname would no longer be served (--against, --without).",
   },
   "hostname-gained": {
     severity: "info",
-    summary: "A port and hostname would be served that was not (--against).",
+    summary: "A port and hostname would be served that was not (--against, --without).",
   },
 };

@@ -8,7 +8,8 @@ export const checkCommand: Command = defineCommand({
     "Schema errors, conflicts, routes that nobody takes, missing grants, bad or ending certificates, rules that nothing reaches: each with file, line and",
     "column, rule id, owner and remedy. docs/reference/check-rules.md lists the rules. With --against, the hostnames that a change would",
     "gain, lose or hand to another owner are listed too. Without PATH it reads the cluster that kubectl talks to; findings then name the object",
-    "instead of a place in a file.",
+    "instead of a place in a file. With --policy it shows only what TenantPolicies would change if they were enforced: what they would refuse, and which",
+    "hostnames would go or change hands. With --without it shows the same of deleting objects.",
   ].join("\n"),
   arguments: [{ name: "PATH", help: "files, folders, or - for standard input", count: "any" }],
   flags: {
@@ -38,6 +39,16 @@ export const checkCommand: Command = defineCommand({
       value: "PATH",
       help: "compare with these manifests: what serves which hostname now",
     },
+    without: {
+      type: "list",
+      value: "KIND/NAMESPACE/NAME",
+      help: "show only what would change if this object were deleted",
+    },
+    policy: {
+      type: "list",
+      value: "PATH",
+      help: "try these TenantPolicies: what would change if they were in force",
+    },
   },
   examples: [
     { line: "mergeway check manifests/", says: "everything that is wrong" },
@@ -47,6 +58,14 @@ export const checkCommand: Command = defineCommand({
       line: "mergeway check new/ --against old/ --format github",
       says: "in a pull request: who would lose a hostname",
     },
+    {
+      line: "kubectl mergeway check --without ListenerSet/team-a/web",
+      says: "before deleting a set: who would lose or get which hostname",
+    },
+    {
+      line: "kubectl mergeway check --policy tenants.yaml",
+      says: "before applying a TenantPolicy: whom it would refuse what",
+    },
   ],
   exits: { 0: "nothing of the given severity found", 1: "findings", 2: "could not run" },
   run: async ({ args, flags }, host) => {
@@ -55,6 +74,8 @@ export const checkCommand: Command = defineCommand({
       {
         target: chooseTarget(args, flags, host),
         against: flags.against,
+        policies: flags.policy,
+        without: flags.without,
         format: flags.format,
         failOn: flags["fail-on"],
         expiryDays: flags["expiry-days"],

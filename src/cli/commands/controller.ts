@@ -57,6 +57,12 @@ export const controllerCommand: Command = defineCommand({
       default: DEFAULT_ENVOY_IMAGE,
       help: "image of Envoy in data plane pods",
     },
+    "data-plane-metrics": {
+      type: "choice",
+      values: ["true", "false"],
+      default: "false",
+      help: "whether data plane pods count traffic and tell it at /metrics of their admin port, to whoever reaches that: the counts name every tenant, and so do the controller's metrics of quotas then",
+    },
     tunnels: {
       type: "choice",
       values: ["true", "false"],
@@ -150,6 +156,7 @@ export const controllerCommand: Command = defineCommand({
         streamService: flags["stream-service"] ?? `mergeway.${namespace}.svc:${stream.port}`,
         dataPlane: flags["data-plane"],
         dataPlaneImage: image,
+        dataPlaneMetrics: flags["data-plane-metrics"] === "true",
         envoyImage: flags["envoy-image"],
         ...(flags.tunnels === "true" ? { tunnels: tunnelOptions(flags) } : {}),
         healthAddress: flags["health-address"],

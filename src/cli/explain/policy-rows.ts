@@ -1,7 +1,14 @@
 /** The effective policy of a request, one row for each check and for each default that gave way. */
-import { clientAddressSource, listText, rateLimitText } from "../../matching/explain/guard-outcome.ts";
+import {
+  authenticationText,
+  clientAddressSource,
+  limitText,
+  listText,
+} from "../../matching/explain/guard-outcome.ts";
+import { isAuthentication } from "../../plan/authentication.ts";
 import type { GuardCheck } from "../../plan/guard.ts";
-import type { EffectivePolicy, EffectiveValue, SettingSource } from "../../view/explain/effective-policy.ts";
+import type { EffectivePolicy, EffectiveValue } from "../../view/explain/effective-policy.ts";
+import type { SettingSource } from "../../view/explain/setting-levels.ts";
 import { describe } from "../../view/merged-state.ts";
 
 export function policyRows({ settings, overridden }: EffectivePolicy): readonly (readonly string[])[] {
@@ -13,22 +20,29 @@ export function policyRows({ settings, overridden }: EffectivePolicy): readonly 
   ];
 }
 
-function valuesOf({ clientAddress, checks = [] }: EffectiveValue): readonly string[] {
+function valuesOf(setting: EffectiveValue): readonly string[] {
+  const { policy, clientAddress, value, section, checks = [] } = setting;
+  const isRuleDefault = policy.kind === "TrafficPolicy" && section === "defaults";
+  if (value !== undefined) return [`${value}${isRuleDefault ? RULE_DEFAULT : ""}`];
   if (clientAddress !== undefined) return [`from ${clientAddressSource(clientAddress)}`];
   if (checks.length === 0) return ["cannot be read: nothing passes (500)"];
   return checks.map(({ check, result }) => `${checkText(check)}${RESULT[result]}`);
 }
+
+const RULE_DEFAULT = "; what the route itself says comes first";
 
 const RESULT = {
   passes: ": passes",
   refuses: ": refused (403)",
   depends: "; name a client with --client",
   counts: "",
+  asks: "",
   absent: "",
 } as const;
 
 function checkText(check: GuardCheck): string {
-  if (check.type === "rateLimit") return rateLimitText(check);
+  if (isAuthentication(check)) return authenticationText(check);
+  if (check.type !== "addresses") return limitText(check);
   return [
     check.allow === undefined ? [] : `allow ${listText(check.allow)}`,
     check.deny === undefined ? [] : `deny ${listText(check.deny)}`,

@@ -14,12 +14,25 @@ export interface Terminal {
   /** Writes exactly one line, whatever the text contains. */
   line(text?: string): void;
   style(style: Style, text: string): string;
+  /** Writes a document in place of the last one; where there is no terminal, below it. */
+  redraw(text: string): void;
+  /** In characters; absent: nobody cuts what is written. */
+  size(): TerminalSize;
+}
+
+export interface TerminalSize {
+  readonly columns?: number | undefined;
+  readonly rows?: number | undefined;
 }
 
 export interface TerminalSettings {
   readonly isTty: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
+  readonly size?: () => TerminalSize;
 }
+
+/** To the upper left corner, and away with everything below it. */
+const HOME = "\x1b[H\x1b[J";
 
 export function terminalOn(write: (text: string) => void, settings: TerminalSettings): Terminal {
   const colours = wantsColours(settings);
@@ -27,6 +40,11 @@ export function terminalOn(write: (text: string) => void, settings: TerminalSett
     write(text.replace(actingInDocument, escaped).replace(marks, sequenceOf));
   return {
     write: put,
+    redraw: (text) => {
+      if (canRedraw(settings)) write(HOME);
+      put(canRedraw(settings) ? text : `${text}\n`);
+    },
+    size: () => settings.size?.() ?? {},
     line: (text = "") => put(`${printable(text)}\n`),
     style: (style, text) => (colours ? `${mark(style, 0)}${text}${mark(style, 1)}` : text),
   };
@@ -70,6 +88,10 @@ function mark(style: Style, at: 0 | 1): string {
 
 function sequenceOf(_mark: string, style: string, at: string): string {
   return `\x1b[${inspect.colors[style]?.[Number(at)] ?? 0}m`;
+}
+
+function canRedraw({ isTty, env }: TerminalSettings): boolean {
+  return isTty && env["TERM"] !== "dumb";
 }
 
 /** NO_COLOR as on no-color.org; FORCE_COLOR gives colours without a terminal. */

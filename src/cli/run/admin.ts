@@ -20,6 +20,7 @@ export async function openAdmin(
     version: host.version,
     table: live.table,
     state: () => live.state(),
+    blastRadius: (question: Parameters<LiveGateway["blastRadius"]>[0]) => live.blastRadius(question),
     isReady: () => live.isSettled && !host.signal.aborted,
     onChanges: (handler: Parameters<LiveGateway["onChanges"]>[0]) => live.onChanges(handler),
   };

@@ -17,7 +17,7 @@ export function logChanges(changes: readonly StateChange[], logger: Logger): voi
   );
   for (const change of worth.slice(0, MAX_LINES)) {
     const level = isTrouble(change) ? "warn" : "info";
-    logger[level](lineOf(change), fieldsOf(change));
+    logger[level](changeLine(change), fieldsOf(change));
   }
   const left = worth.length - MAX_LINES;
   if (left > 0) logger.info(`… and ${left} more changes`, { event: "more-changes", count: left });
@@ -28,12 +28,12 @@ function isWorthTelling(change: StateChange): boolean {
   return change.type !== "listener" || change.now !== "waiting";
 }
 
-function isTrouble(change: StateChange): boolean {
+export function isTrouble(change: StateChange): boolean {
   if (change.type === "route") return change.problems.length > 0;
   return change.type === "listener" && change.now !== undefined && change.now !== "serving";
 }
 
-function lineOf(change: StateChange): string {
+export function changeLine(change: StateChange): string {
   switch (change.type) {
     case "listener":
       return listenerLine(change);

@@ -20,7 +20,7 @@ export interface EnvoyPlace {
 export function envoyPlane(place: EnvoyPlace): MakePlane {
   const binary = findProgram(place.program, place.path);
   const fact = { addresses: reachableAddresses(place.address) };
-  return async ({ workers, logger, onRequestEnd }) => ({
+  return async ({ workers, logger, ...hooks }) => ({
     dataPlane: createEnvoyDataPlane({
       bind: { address: place.address, portMap: (port) => port + place.portOffset },
       supervise: {
@@ -28,7 +28,7 @@ export function envoyPlane(place: EnvoyPlace): MakePlane {
         drainSeconds: Math.max(1, place.graceSeconds),
         ...(workers === "auto" || workers === 0 ? {} : { concurrency: workers }),
       },
-      onRequestEnd,
+      ...hooks,
       onLog: (line) => logger.warn(`envoy: ${line}`, { event: "envoy" }),
       ...(place.isDebugged
         ? { onDebug: (line: string) => logger.info(`envoy: ${line}`, { event: "envoy-debug" }) }

@@ -17,6 +17,8 @@ import { RoutingTable } from "../../matching/routing-table.ts";
 import type { ItemReport } from "../../plan/item-report.ts";
 import type { PlanDelta } from "../../plan/plan.ts";
 import type { ResourceChange } from "../../sources/source.ts";
+import type { BlastQuestion, BlastRadius } from "../../view/blast/blast-answer.ts";
+import { blastRadius } from "../../view/blast/blast-radius.ts";
 import { buildState } from "../../view/build-state.ts";
 import type { StateChange } from "../../view/change.ts";
 import type { MergedState } from "../../view/merged-state.ts";
@@ -129,6 +131,11 @@ export class LiveGateway {
   state(): MergedState {
     this.#state ??= buildState(this);
     return this.#state;
+  }
+
+  /** What a change would do, or why that cannot be told. Nothing of it reaches the data plane. */
+  blastRadius(question: BlastQuestion): BlastRadius | string {
+    return blastRadius(this, question);
   }
 
   /** A report may still be under way when its item has gone. */

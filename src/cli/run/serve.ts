@@ -2,11 +2,11 @@
 import { access, constants } from "node:fs/promises";
 import { Metrics } from "../../admin/metrics/metrics.ts";
 import { kindOf } from "../../api/key.ts";
+import { watchPlan } from "../../dataplanes/telemetry/watch-plan.ts";
 import { FileSource } from "../../sources/files/file-source.ts";
 import { pathError } from "../../sources/files/path-error.ts";
 import { CannotRun, type ExitCode, type Host } from "../foundation/command.ts";
 import { statusTable } from "../status/status-table.ts";
-import { openAccessLog } from "./access-log.ts";
 import { openAdmin } from "./admin.ts";
 import type { AdminPlace } from "./admin-place.ts";
 import { logChanges } from "./change-lines.ts";
@@ -16,6 +16,7 @@ import { createLogger, type LogFormat, type Logger } from "./logger.ts";
 import { OwnEndpoints } from "./own-endpoints.ts";
 import { embeddedPlane, type MakePlane } from "./served-plane.ts";
 import { StatusFiles } from "./status-files.ts";
+import { startTelemetry } from "./telemetry.ts";
 
 export interface ServeOptions {
   readonly paths: readonly string[];
@@ -23,7 +24,13 @@ export interface ServeOptions {
   readonly portOffset: number;
   readonly workers: number | "auto";
   readonly logFormat: LogFormat;
+  /** A file, or `-` for standard output. */
   readonly accessLog: string | undefined;
+  /** `json`, or a format; undefined: as events are logged. */
+  readonly accessLogFormat?: string | undefined;
+  /** Of a collector; undefined: there are no traces. */
+  readonly tracesTo?: string | undefined;
+  readonly tracePercentage?: number;
   /** Undefined for none. */
   readonly admin: AdminPlace | undefined;
   readonly statusDirectory: string | undefined;
@@ -42,21 +49,13 @@ const SETTLE_LIMIT_MS = 5_000;
 export async function serve(options: ServeOptions, host: Host): Promise<ExitCode> {
   await checkPaths(options.paths);
   const logger = createLogger(options.logFormat, host.err, host.now);
-  const accessLog =
-    options.accessLog === undefined
-      ? undefined
-      : openAccessLog(options.accessLog, options.logFormat, (error) =>
-          logger.error(`the access log cannot be written: ${error.message}`, { event: "access-log" }),
-        );
   const metrics = new Metrics(host.version);
+  const telemetry = startTelemetry(options, { counts: metrics.traffic.telemetry, logger, host });
   const plane = await (options.makePlane ?? embeddedPlane(options.address, options.portOffset))({
     workers: options.workers,
     logger,
-    onRequestEnd: (record) => {
-      metrics.countRequest(record);
-      accessLog?.write(record);
-    },
-    onConnectionRefused: (listener) => metrics.countRefusedConnection(listener),
+    traffic: metrics.traffic,
+    ...telemetry?.hooks,
   });
   const statusFiles =
     options.statusDirectory === undefined
@@ -64,7 +63,7 @@ export async function serve(options: ServeOptions, host: Host): Promise<ExitCode
       : new StatusFiles({ directory: options.statusDirectory, logger, now: host.now });
   const own = new OwnEndpoints();
   const live = new LiveGateway(
-    plane.dataPlane,
+    telemetry === undefined ? plane.dataPlane : watchPlan(plane.dataPlane, (delta) => telemetry.apply(delta)),
     (gateway) => plane.infrastructureOf(gateway),
     (key) => statusFiles?.earlier(key),
     own.refused,
@@ -103,7 +102,7 @@ export async function serve(options: ServeOptions, host: Host): Promise<ExitCode
   await plane.dataPlane.close({ graceMs: options.graceSeconds * 1000 });
   await admin?.close();
   await statusFiles?.written();
-  await accessLog?.close();
+  await telemetry?.close();
   logger.info("stopped", { event: "stopped" });
   return 0;
 }

@@ -3,6 +3,8 @@ import type { Key } from "../../api/key.ts";
 import type { DataPlane } from "../../dataplanes/dataplane.ts";
 import { createEmbeddedDataPlane } from "../../dataplanes/embedded/embedded-data-plane.ts";
 import type { RequestRecord } from "../../dataplanes/request-record.ts";
+import type { SamplingSettings } from "../../dataplanes/telemetry/telemetry-settings.ts";
+import type { TrafficCounts } from "../../dataplanes/traffic/traffic-counts.ts";
 import type { InfrastructureFact } from "../../engine/foundation/inputs.ts";
 import { reachableAddresses } from "./addresses.ts";
 import type { Logger } from "./logger.ts";
@@ -21,18 +23,21 @@ export interface ServedPlane {
 export type MakePlane = (needs: {
   readonly workers: number | "auto";
   readonly logger: Logger;
-  readonly onRequestEnd: (record: RequestRecord) => void;
-  /** By the listener's id; where the data plane can refuse connections of one tenant. */
-  readonly onConnectionRefused: (listener: string) => void;
+  /** Where traffic is counted. */
+  readonly traffic: TrafficCounts;
+  /** Absent: nobody reads the records. */
+  readonly onRequestEnd?: (record: RequestRecord) => void;
+  readonly onlySampled?: boolean;
+  readonly tracing?: SamplingSettings | undefined;
 }) => Promise<ServedPlane>;
 
 /** Every Gateway is reached at the addresses of this process. */
 export function embeddedPlane(address: string, portOffset: number): MakePlane {
-  return async ({ workers, onRequestEnd, onConnectionRefused }) => {
+  return async ({ workers, logger: _logger, ...hooks }) => {
     const bind = { address, portMap: (port: number) => port + portOffset };
     const fact = { addresses: reachableAddresses(address) };
     return {
-      dataPlane: createEmbeddedDataPlane({ bind, workers, onRequestEnd, onConnectionRefused }),
+      dataPlane: createEmbeddedDataPlane({ bind, workers, ...hooks }),
       place: portOffset === 0 ? address : `${address}, each port ${portOffset} higher`,
       infrastructureOf: () => fact,
     };

@@ -33,8 +33,7 @@ export function tunnelPlane(settings: TunnelSettings, host: Host): MakePlane {
   const account = required(host, "CLOUDFLARE_ACCOUNT_ID");
   const token = new Credential(required(host, "CLOUDFLARE_API_TOKEN"));
   const baseUrl = host.env["CLOUDFLARE_BASE_URL"];
-  return async ({ workers, logger, onRequestEnd, onConnectionRefused }) => {
-    const { waits } = settings;
+  return async ({ workers, logger, ...hooks }) => {
     const api = new CloudflareApi({
       account,
       token,
@@ -42,15 +41,10 @@ export function tunnelPlane(settings: TunnelSettings, host: Host): MakePlane {
       ...(baseUrl === undefined ? {} : { baseUrl }),
     });
     const tunnels = new ManagedTunnels({
-      ...waits,
+      ...settings.waits,
       api,
       nameOf: (gateway) => tunnelName(settings.prefix, gateway),
-      connector: {
-        command: settings.cloudflared,
-        env: host.env,
-        ...(settings.connections === undefined ? {} : { connections: settings.connections }),
-        ...(waits?.pollMs === undefined ? {} : { pollMs: waits.pollMs }),
-      },
+      connector: connectorOf(settings, host),
       log: (level, message) => {
         if (level !== "debug" || host.env["MERGEWAY_DEBUG"])
           logger[level === "warn" ? "warn" : "info"](message);
@@ -62,8 +56,7 @@ export function tunnelPlane(settings: TunnelSettings, host: Host): MakePlane {
       inner: createEmbeddedDataPlane({
         bind: { address: ADDRESS },
         workers,
-        onRequestEnd,
-        onConnectionRefused,
+        ...hooks,
         trustedHops: { clientHeader: "cf-connecting-ip" },
       }),
       link: tunnels,
@@ -93,6 +86,18 @@ export function tunnelPlane(settings: TunnelSettings, host: Host): MakePlane {
         });
       },
     };
+  };
+}
+
+function connectorOf(
+  { cloudflared, connections, waits }: TunnelSettings,
+  { env }: Host,
+): ManagedTunnelsOptions["connector"] {
+  return {
+    command: cloudflared,
+    env,
+    ...(connections === undefined ? {} : { connections }),
+    ...(waits?.pollMs === undefined ? {} : { pollMs: waits.pollMs }),
   };
 }
 

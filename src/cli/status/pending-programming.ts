@@ -24,10 +24,10 @@ export function pendingProgramming({ isLive, resources }: Pick<Workspace, "isLiv
     };
     const live = conditions.find(({ type }) => type === "Programmed");
     const computed = gateway.conditions.find(({ type }) => type === "Programmed");
-    // A computed condition is shown elsewhere in the output.
-    if (live === undefined || [OWNER_PROGRAMMED, computed].some((each) => each?.message === live.message))
-      return undefined;
+    if (live === undefined || live.message === OWNER_PROGRAMMED.message) return undefined;
     const isProgrammed = live.status === "True";
+    // What the Gateway itself says is shown elsewhere in the output, if it is not programmed.
+    if (!isProgrammed && computed?.message === live.message) return undefined;
     return { isProgrammed, text: isProgrammed ? live.message : `${live.reason}: ${live.message}` };
   };
 }

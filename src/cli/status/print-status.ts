@@ -3,10 +3,10 @@ import type { Secret } from "../../api/core.ts";
 import { readAuthorities } from "../../certificates/read.ts";
 import { DEFAULT_CONTROLLER } from "../../engine/foundation/settings.ts";
 import { renderStatus } from "../../status/render.ts";
-import { buildState } from "../../view/build-state.ts";
+import type { GatewayView } from "../../view/merged-state.ts";
 import type { ExitCode, Host } from "../foundation/command.ts";
 import type { Target } from "../workspace/cluster-flags.ts";
-import { openWorkspace, printReadErrors, type Workspace } from "../workspace/workspace.ts";
+import { openWorkspace, printReadErrors, stateFor, type Workspace } from "../workspace/workspace.ts";
 import { pendingProgramming } from "./pending-programming.ts";
 import { statusTable } from "./status-table.ts";
 import { statusTree } from "./status-tree.ts";
@@ -34,16 +34,31 @@ export async function printStatus(
 function render(output: StatusOutput, workspace: Workspace, host: Host): string {
   switch (output) {
     case "tree":
-      return statusTree(buildState(workspace), host.out, pendingProgramming(workspace));
+      return statusTree(stateFor(workspace), host.out, pendingProgramming(workspace));
     case "wide":
-      return statusTable(buildState(workspace), host.out, { noteOf: pendingProgramming(workspace) });
+      return statusTable(stateFor(workspace), host.out, { noteOf: pendingProgramming(workspace) });
     case "json":
-      return `${JSON.stringify({ apiVersion: "v1", kind: "List", items: statuses(workspace, host.now()) }, null, 2)}\n`;
+      return `${JSON.stringify(statusList(workspace, host.now()), null, 2)}\n`;
     default:
       return statuses(workspace, host.now())
         .map((resource) => stringify(resource, { aliasDuplicateObjects: false, lineWidth: 0 }))
         .join("---\n");
   }
+}
+
+/** No object has room for the use of quotas: it stands beside them, as the tree shows it. */
+function statusList(workspace: Workspace, time: Date): unknown {
+  const list = { apiVersion: "v1", kind: "List", items: statuses(workspace, time) };
+  const hasQuotas = !workspace.engine.quotaUses()[Symbol.iterator]().next().done;
+  const quotas = hasQuotas ? stateFor(workspace).gateways.flatMap(quotasOf) : [];
+  return quotas.length === 0 ? list : { ...list, quotas };
+}
+
+function quotasOf({ namespace, name, owners }: GatewayView): readonly unknown[] {
+  const policies = owners.flatMap(({ role, policies: all }) => (role === "root" ? all : []));
+  return policies.flatMap(({ quotas = [] }) =>
+    quotas.map((quota) => ({ gateway: { namespace, name }, ...quota })),
+  );
 }
 
 function statuses({ resources, engine, isLive }: Workspace, time: Date): unknown[] {

@@ -20,7 +20,7 @@ const HEAD = [
   "HELD BY",
 ];
 
-export interface TableOptions {
+export interface StatusTableOptions {
   readonly limit?: number;
   readonly noteOf?: NoteOf;
 }
@@ -28,7 +28,7 @@ export interface TableOptions {
 export function statusTable(
   state: MergedState,
   terminal: Terminal,
-  { limit, noteOf = () => undefined }: TableOptions = {},
+  { limit, noteOf = () => undefined }: StatusTableOptions = {},
 ): string {
   const rows = [
     ...state.gateways.flatMap((gateway) =>
@@ -52,9 +52,10 @@ export function statusTable(
 }
 
 function ownerRows(gateway: string, owner: OwnerView, terminal: Terminal): string[][] {
-  return owner.listeners.map((listener) => [
+  const known = owner.listeners.filter(({ isUnread }) => isUnread !== true);
+  return known.map((listener) => [
     gateway,
-    String(owner.precedence),
+    owner.precedence === 0 ? "-" : String(owner.precedence),
     `${owner.kind} ${nameOf(owner)}`,
     listener.section,
     String(listener.port),

@@ -7,6 +7,7 @@ import type {
   MergedState,
   OwnerView,
   PolicyView,
+  QuotaView,
   RouteView,
 } from "../../view/merged-state.ts";
 import { describe, describeListener, nameOf } from "../../view/merged-state.ts";
@@ -82,11 +83,14 @@ function gatewayNode(gateway: GatewayView, terminal: Terminal, noteOf: NoteOf): 
   const { style } = terminal;
   const note = noteOf(gateway);
   const sets = gateway.attachedListenerSets;
-  const details = [
-    `class ${gateway.className}`,
-    `${sets} ${sets === 1 ? "set" : "sets"} attached`,
-    ...gateway.addresses.map(({ value }) => value),
-  ];
+  const details =
+    gateway.isUnread === true
+      ? ["may not be read"]
+      : [
+          `class ${gateway.className}`,
+          `${sets} ${sets === 1 ? "set" : "sets"} attached`,
+          ...gateway.addresses.map(({ value }) => value),
+        ];
   return {
     text: `${style("bold", describe(gateway))}  ${style("dim", details.join(", "))}`,
     children: [
@@ -104,7 +108,8 @@ function ownerNode(owner: OwnerView, terminal: Terminal): Node {
   const { style } = terminal;
   const role = { root: "the Gateway itself", set: "set", child: "child Gateway" }[owner.role];
   const created = owner.createdAt === undefined ? "no creation time" : `created ${owner.createdAt}`;
-  const text = `#${owner.precedence} ${style("bold", describe(owner))}  ${style("dim", `${role}, ${created}`)}`;
+  const place = owner.precedence === 0 ? "" : `#${owner.precedence} `;
+  const text = `${place}${style("bold", describe(owner))}  ${style("dim", `${role}, ${created}`)}`;
   const accepted = owner.conditions.find(({ type }) => type === "Accepted");
   if (!owner.attached) {
     const why = `not attached: ${accepted?.reason ?? "Unknown"}: ${accepted?.message ?? ""}`;
@@ -139,12 +144,27 @@ function policyNode(policy: PolicyView, terminal: Terminal): Node {
   const wrong = conditions.find(({ type, status }) => status !== "True" && type !== "Enforced");
   return {
     text: `${describe(policy)}${rule}  ${terminal.style("dim", fields.join("; "))}  ${policyWord(policy, terminal)}`,
-    children: wrong === undefined ? [] : [leaf(wrong.message)],
+    children: [
+      ...(wrong === undefined ? [] : [leaf(wrong.message)]),
+      ...(policy.quotas ?? []).map((quota) => leaf(quotaText(quota, terminal))),
+    ],
   };
 }
 
+/** `namespace team-a  listeners 9 of 10, routes 3 of 50  rule teams` */
+function quotaText({ namespace, rule, resources }: QuotaView, { style }: Terminal): string {
+  const parts = resources.map(({ resource, used, limit }) => {
+    const text = `${resource} ${used} of ${limit}`;
+    if (used > limit) return style("red", text);
+    return used > 0 && used * 10 >= limit * 9 ? style("yellow", text) : text;
+  });
+  const of = rule === undefined ? "" : `  ${style("dim", `rule ${rule}`)}`;
+  return `namespace ${namespace}  ${parts.join(", ")}${of}`;
+}
+
 function listenerText(listener: ListenerView, terminal: Terminal): string {
-  const { section, protocol, port, hostname } = listener;
+  const { section, protocol, port, hostname, isUnread } = listener;
+  if (isUnread === true) return `${section || "its listeners"}  ${terminal.style("dim", "may not be read")}`;
   const nameless = hostname === "" && (protocol === "TCP" || protocol === "UDP");
   const where = `${protocol} :${port}${nameless ? "" : ` ${hostname || "(any hostname)"}`}`;
   return `${section}  ${where}  ${stateWord(listener, terminal)}`;
@@ -185,7 +205,10 @@ function routeNode(route: RouteView, terminal: Terminal): Node {
     children: [
       ...route.problems.map(({ reason, message }) => leaf(style("yellow", `${reason}: ${message}`))),
       ...route.policies.map((policy) => policyNode(policy, terminal)),
-      ...route.backends.map((backend) => leaf(backendText(backend))),
+      ...route.backends.map((backend) => ({
+        text: backendText(backend),
+        children: (backend.policies ?? []).map((policy) => policyNode(policy, terminal)),
+      })),
     ],
   };
 }
@@ -193,10 +216,12 @@ function routeNode(route: RouteView, terminal: Terminal): Node {
 function backendText(backend: BackendView): string {
   const port = backend.port === undefined ? "" : `:${backend.port}`;
   const weight = backend.weight === 1 ? "" : `, weight ${backend.weight}`;
-  const { endpoints } = backend;
+  const { endpoints, isUnread } = backend;
   const ready =
     endpoints === undefined
-      ? "does not resolve"
+      ? isUnread === true
+        ? "may not be read"
+        : "does not resolve"
       : `${endpoints} ${endpoints === 1 ? "endpoint" : "endpoints"}`;
   return `${backend.kind} ${nameOf(backend)}${port}  ${ready}${weight}`;
 }

@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import { embeddedFeatures } from "../../dataplanes/embedded/features.ts";
 import { tunnelFeatures } from "../../dataplanes/tunnel/features.ts";
-import { ingressDocument, type Refusal } from "../../dataplanes/tunnel/ingress-document.ts";
+import { type IngressRefusal, ingressDocument } from "../../dataplanes/tunnel/ingress-document.ts";
 import { Engine } from "../../engine/engine.ts";
 import type { BackendItem } from "../../plan/backend.ts";
 import { loadPaths } from "../../sources/files/load-paths.ts";
@@ -70,7 +70,7 @@ function authorityOf(
   return `${service.name}.${service.namespace}.svc.${clusterDomain}:${service.port}`;
 }
 
-function refusalLine({ subject, message }: Refusal): string {
+function refusalLine({ subject, message }: IngressRefusal): string {
   if (subject === "document") return `the document: ${message}`;
   if ("listener" in subject) return `${subject.listener.replace(/^listener:/, "")}: ${message}`;
   const { kind, namespace, name, rule, match } = subject;

@@ -1,11 +1,11 @@
 import { isPattern } from "../../plan/hostname.ts";
-import { buildState } from "../../view/build-state.ts";
 import { describe } from "../../view/merged-state.ts";
 import { type HostnameClaim, type HostnameHolders, whoHolds } from "../../view/who-holds.ts";
+import { claimLines, readClaims } from "../claims/read-claims.ts";
 import { CannotRun, type ExitCode, type Host } from "../foundation/command.ts";
 import { linesOf, type Terminal } from "../foundation/terminal.ts";
-import type { Target } from "../workspace/cluster-flags.ts";
-import { openWorkspace, printReadErrors } from "../workspace/workspace.ts";
+import type { ClusterFlags, Target } from "../workspace/cluster-flags.ts";
+import { openWorkspace, printReadErrors, stateFor } from "../workspace/workspace.ts";
 
 export interface WhoOptions {
   readonly hostname: string;
@@ -22,26 +22,54 @@ export async function printWho({ hostname, target, json }: WhoOptions, host: Hos
     );
   const workspace = await openWorkspace(target, host.signal);
   printReadErrors(workspace, host.err);
-  const found = whoHolds(buildState(workspace), asked);
-  host.out.write(json ? `${JSON.stringify(found, null, 2)}\n` : whoText(asked, found, host.out));
+  const found = whoHolds(stateFor(workspace), asked);
+  host.out.write(
+    json
+      ? `${JSON.stringify(found, null, 2)}\n`
+      : whoText(asked, found, { terminal: host.out, isPart: workspace.scope?.sees === "part" }),
+  );
+  if (!json && target.paths === undefined) host.out.write(await claimsText(asked, target.cluster, host));
   const isHeld = found.some(({ holder }) => holder !== undefined);
   return isHeld && workspace.errors.length === 0 ? 0 : 1;
 }
 
-function whoText(hostname: string, found: readonly HostnameHolders[], terminal: Terminal): string {
+/** What the cluster has written down of it, where a TenantPolicy holds claims. */
+async function claimsText(hostname: string, cluster: ClusterFlags, { out, signal }: Host): Promise<string> {
+  const { connect } = await import("../workspace/read-cluster.ts");
+  const claims = await readClaims(await connect(cluster), signal, cluster.namespace);
+  return linesOf(
+    claims
+      .filter((each) => each.hostname === hostname)
+      .flatMap((each) => [
+        `${out.style("bold", `claim at Gateway ${each.gateway}`)}  ${out.style("dim", `reference ${each.claim.reference}`)}`,
+        ...claimLines(each),
+      ]),
+  );
+}
+
+interface Shown {
+  readonly terminal: Terminal;
+  /** Only a part of the cluster may be read: whoever holds the name may be out of sight. */
+  readonly isPart: boolean;
+}
+
+function whoText(hostname: string, found: readonly HostnameHolders[], shown: Shown): string {
   if (found.length === 0) return linesOf([`No listener asks for ${hostname}.`]);
-  return linesOf(found.flatMap((each) => portLines(hostname, each, terminal)));
+  return linesOf(found.flatMap((each) => portLines(hostname, each, shown)));
 }
 
 function portLines(
   hostname: string,
   { gateway, port, protocol, holder, refused, wider }: HostnameHolders,
-  { style }: Terminal,
+  { terminal: { style }, isPart }: Shown,
 ): readonly string[] {
+  const isOthers = isPart && refused.some(({ listener: { state } }) => state === "conflicted");
   const head = `${style("bold", `${hostname} on port ${port}`)}  ${style("dim", `${protocol}, ${describe(gateway)}`)}`;
   return [
     head,
-    ...(holder === undefined ? [`  ${style("red", "nobody holds it")}`] : holderLines(holder, style)),
+    ...(holder === undefined
+      ? [`  ${isOthers ? style("yellow", "another team holds it") : style("red", "nobody holds it")}`]
+      : holderLines(holder, style)),
     ...refused.flatMap((claim) => refusedLines(claim, style)),
     ...wider.map(
       (claim) => `  ${style("dim", "next")}     ${claimText(claim)}${patternText(claim, hostname)}`,

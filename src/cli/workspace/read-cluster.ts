@@ -6,6 +6,7 @@ import { ApiError } from "../../kubernetes/api-error.ts";
 import { createKubernetesClient, type KubernetesClient } from "../../kubernetes/client.ts";
 import type { DocumentError } from "../../sources/files/yaml/document-error.ts";
 import { KubernetesSource } from "../../sources/kubernetes/source.ts";
+import { type ReadingScope, readingScope } from "../../view/written/reading-scope.ts";
 import { CannotRun } from "../foundation/command.ts";
 import type { ClusterFlags } from "./cluster-flags.ts";
 
@@ -16,6 +17,7 @@ export interface ClusterContent {
   readonly warnings: readonly DocumentError[];
   /** False: it is not known which Gateways are of this controller. */
   readonly mayReadClasses: boolean;
+  readonly scope: ReadingScope;
 }
 
 const REACH_MS = 10_000;
@@ -49,11 +51,28 @@ export async function readCluster(flags: ClusterFlags, signal: AbortSignal): Pro
       "Try again when its API server is less busy, or read fewer namespaces with --namespace.",
     );
   }
-  const mayReadClasses = !warnings.values().some(({ message }) => message.startsWith("gatewayclasses."));
-  return { server: client.server.host, resources, warnings: [...warnings.values()], mayReadClasses };
+  const scope = scopeOf(flags, [...warnings.values()]);
+  return {
+    server: client.server.host,
+    resources,
+    warnings: [...warnings.values()],
+    mayReadClasses: mayReadClasses(scope),
+    scope,
+  };
 }
 
-async function connect({ kubeconfig, context }: ClusterFlags): Promise<KubernetesClient> {
+export function scopeOf({ namespace }: ClusterFlags, warnings: readonly DocumentError[]): ReadingScope {
+  const forbidden = warnings.filter(({ rule }) => rule === "cluster/forbidden");
+  const unread = forbidden.map(({ message }) => message.slice(0, message.indexOf(" ")));
+  return readingScope(namespace, [...new Set(unread)].sort());
+}
+
+/** Without the classes, it is not known which Gateways are of this controller. */
+export function mayReadClasses({ unread }: ReadingScope): boolean {
+  return !unread.some((resource) => resource.startsWith("gatewayclasses."));
+}
+
+export async function connect({ kubeconfig, context }: ClusterFlags): Promise<KubernetesClient> {
   try {
     return await createKubernetesClient({
       ...(kubeconfig === undefined ? {} : { kubeconfig }),
@@ -69,7 +88,7 @@ async function connect({ kubeconfig, context }: ClusterFlags): Promise<Kubernete
 }
 
 /** Fails fast when the API server does not answer: a source would retry for ever. */
-async function reach(client: KubernetesClient, signal: AbortSignal): Promise<void> {
+export async function reach(client: KubernetesClient, signal: AbortSignal): Promise<void> {
   try {
     await client.request({ path: "/version", timeoutMs: REACH_MS, signal });
   } catch (error) {
@@ -122,7 +141,7 @@ async function firstBatch(
 const FORBIDDEN = /403 (\S+) is forbidden: (User .*)$/s;
 
 /** Undefined for a failure that the source retries: its first batch waits until that succeeds. */
-function asWarning(text: string, server: URL): DocumentError | undefined {
+export function asWarning(text: string, server: URL): DocumentError | undefined {
   const place = { file: server.host, line: 1, column: 1 };
   const [, resource, right] = FORBIDDEN.exec(text) ?? [];
   if (resource !== undefined) {

@@ -9,6 +9,9 @@ import { RoutingTable } from "../../matching/routing-table.ts";
 import { loadPaths } from "../../sources/files/load-paths.ts";
 import type { DocumentError } from "../../sources/files/yaml/document-error.ts";
 import type { LocatedResource } from "../../sources/files/yaml/read-text.ts";
+import type { MergedState } from "../../view/merged-state.ts";
+import type { ReadingScope } from "../../view/written/reading-scope.ts";
+import { stateInScope } from "../../view/written/state-in-scope.ts";
 import { CannotRun } from "../foundation/command.ts";
 import type { Terminal } from "../foundation/terminal.ts";
 import type { ClusterFlags, Target } from "./cluster-flags.ts";
@@ -22,6 +25,9 @@ export interface Workspace {
   readonly resources: ReadonlyMap<Key, Resource>;
   readonly errors: readonly DocumentError[];
   readonly warnings: readonly DocumentError[];
+  /** How much of the cluster its user may read; absent for manifests. */
+  readonly scope?: ReadingScope;
+  readonly settings: EngineSettings;
   readonly engine: Engine;
   readonly table: RoutingTable;
 }
@@ -43,35 +49,59 @@ export async function openManifests(paths: readonly string[]): Promise<Workspace
     );
   }
   const resources = new Map(Array.from(located, ([key, { resource }]) => [key, resource]));
-  return { isLive: false, files, located, errors, warnings, ...compute(resources, true) };
+  return { isLive: false, files, located, errors, warnings, ...compute(resources, settingsFor(true)) };
 }
 
 async function openCluster(flags: ClusterFlags, signal: AbortSignal): Promise<Workspace> {
   const { readCluster } = await import("./read-cluster.ts");
-  const { resources, warnings, mayReadClasses } = await readCluster(flags, signal);
+  const { resources, warnings, mayReadClasses, scope } = await readCluster(flags, signal);
   const start = { line: 1, column: 1 };
   const located = new Map(
     Array.from(resources, ([key, resource]) => [key, { resource, file: key, ...start, locate: () => start }]),
   );
-  const computed = compute(resources, !mayReadClasses, refusedInCluster);
-  return { isLive: true, files: [], located, errors: [], warnings, ...computed };
+  const computed = compute(resources, settingsFor(!mayReadClasses, refusedInCluster));
+  return { isLive: true, files: [], located, errors: [], warnings, scope, ...computed };
+}
+
+export function settingsFor(
+  adoptUnknownClasses: boolean,
+  refusedEndpoint?: EngineSettings["refusedEndpoint"],
+): EngineSettings {
+  return {
+    ...standaloneSettings({ features: embeddedFeatures, assumeProgrammed: true }),
+    adoptUnknownClasses,
+    ...(refusedEndpoint === undefined ? {} : { refusedEndpoint }),
+  };
+}
+
+/** The same objects with others added, or put in the place of those with the same key. */
+export function withObjects(workspace: Workspace, objects: Workspace["located"]): Workspace {
+  const located = new Map([...workspace.located, ...objects]);
+  const resources = new Map(Array.from(located, ([key, { resource }]) => [key, resource]));
+  return { ...workspace, located, ...compute(resources, workspace.settings) };
+}
+
+export function withoutObjects(workspace: Workspace, keys: ReadonlySet<string>): Workspace {
+  const located = new Map([...workspace.located].filter(([key]) => !keys.has(key)));
+  const resources = new Map(Array.from(located, ([key, { resource }]) => [key, resource]));
+  return { ...workspace, located, ...compute(resources, workspace.settings) };
 }
 
 function compute(
   resources: ReadonlyMap<Key, Resource>,
-  adoptUnknownClasses: boolean,
-  refusedEndpoint?: EngineSettings["refusedEndpoint"],
-): Pick<Workspace, "resources" | "engine" | "table"> {
-  const settings = standaloneSettings({ features: embeddedFeatures, assumeProgrammed: true });
-  const engine = new Engine({
-    ...settings,
-    adoptUnknownClasses,
-    ...(refusedEndpoint === undefined ? {} : { refusedEndpoint }),
-  });
+  settings: EngineSettings,
+): Pick<Workspace, "resources" | "settings" | "engine" | "table"> {
+  const engine = new Engine(settings);
   engine.apply(Array.from(resources, ([key, resource]) => ({ key, resource })));
   const table = new RoutingTable();
   table.apply({ upserts: [...engine.plan()], removes: [] });
-  return { resources, engine, table };
+  return { resources, settings, engine, table };
+}
+
+/** What the user of a cluster sees of it, or everything of manifests. */
+export function stateFor({ isLive, scope, ...sources }: Workspace): MergedState {
+  const { controllerName } = sources.settings;
+  return stateInScope({ ...sources, isLive, controllerName }, isLive ? scope : undefined);
 }
 
 /** Prints on standard error what could not be read. */

@@ -4,7 +4,6 @@
  * its own namespace, those of the class what the platform team has put beside them.
  */
 import type { Secret } from "../../api/core.ts";
-import { effectiveParameters, effectiveTunnel } from "../../api/effective-parameters.ts";
 import type { Gateway, GatewayClass } from "../../api/gateway.ts";
 import type {
   GatewayParameters,
@@ -13,6 +12,7 @@ import type {
 } from "../../api/gateway-parameters.ts";
 import { type Key, keyFor } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
+import { effectiveParameters, effectiveTunnel } from "../../api/rules/effective-parameters.ts";
 import { Credential } from "../../dataplanes/tunnel/cloudflare/credential.ts";
 import { digest } from "../../digest/digest.ts";
 

@@ -4,6 +4,7 @@ import { RoutingTable } from "../../matching/routing-table.ts";
 import type { ItemReport } from "../../plan/item-report.ts";
 import type { ItemId, PlanDelta } from "../../plan/plan.ts";
 import type { CloseOptions, DataPlane } from "../dataplane.ts";
+import type { TrafficCounts } from "../traffic/traffic-counts.ts";
 import { embeddedFeatures } from "./features.ts";
 import { createBucketMemory } from "./guards/rate-buckets.ts";
 import { defaultLimits, type EmbeddedOptions } from "./limits/options.ts";
@@ -25,10 +26,12 @@ export class EmbeddedDataPlane implements DataPlane {
   readonly #table: RoutingTable = new RoutingTable();
   readonly #reporter: Reporter = new Reporter(this.#table);
   readonly #threads: Threads;
+  readonly #traffic: TrafficCounts | undefined;
   #applied: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(options: EmbeddedOptions) {
+    this.#traffic = options.traffic;
     this.#threads = startThreads(options, this.#table, (port, outcome) =>
       this.#reporter.portOutcome(port, outcome),
     );
@@ -39,6 +42,7 @@ export class EmbeddedDataPlane implements DataPlane {
     if (this.#closed !== undefined) return;
     this.#reporter.beforeApply(delta);
     this.#table.apply(delta);
+    this.#traffic?.apply(delta);
     const applied = this.#threads.apply(delta);
     // Nothing is programmed before it serves.
     if (applied === undefined) this.#reporter.afterApply(delta);
@@ -72,7 +76,7 @@ function startThreads(
   table: RoutingTable,
   onPortOutcome: (port: ItemId, outcome: PortOutcome) => void,
 ): Threads {
-  const { trustedHops = 0, workers = 0, onRequestEnd, onConnectionRefused } = options;
+  const { trustedHops = 0, workers = 0, onRequestEnd, onlySampled = false, tracing, traffic } = options;
   const { address, portMap = (port) => port } = options.bind;
   const limits = { ...defaultLimits, ...options.limits };
   const ticketSecret = randomBytes(48);
@@ -89,7 +93,9 @@ function startThreads(
       bindingOf,
       onPortOutcome,
       onRequestEnd,
-      onConnectionRefused,
+      onlySampled,
+      tracing,
+      tally: traffic?.tally,
       threads: 1,
     });
   }
@@ -103,12 +109,14 @@ function startThreads(
       buckets,
       threads: size,
       wantsRecords: onRequestEnd !== undefined,
-      wantsRefusals: onConnectionRefused !== undefined,
+      onlySampled,
+      tracing,
+      wantsTraffic: traffic !== undefined,
     },
     table,
     numberOf: ({ port }) => portMap(port),
     onPortOutcome,
     onRequestEnd,
-    onConnectionRefused,
+    traffic,
   });
 }

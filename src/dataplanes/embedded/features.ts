@@ -1,7 +1,7 @@
 /**
  * Conformance features (names of the Gateway API suite, v1.7.0) in which the embedded data plane
- * has a part, and which it serves completely. Not served: session persistence (ignored) and
- * external authorization (such requests get 500); neither is a feature there.
+ * has a part, and which it serves completely. Not served: session persistence (ignored), which
+ * is no feature there. External authorization is served, and no feature there either.
  */
 export const embeddedFeatures: ReadonlySet<string> = new Set([
   "BackendTLSPolicy",

@@ -10,7 +10,7 @@
 import type { BackendItem } from "../../plan/backend.ts";
 import type { ItemId } from "../../plan/plan.ts";
 import { tenantLimits } from "../../plan/tenant-limits.ts";
-import type { Resource } from "./ads/resource.ts";
+import type { XdsResource } from "./ads/resource.ts";
 import type { ResourceStore } from "./ads/resource-store.ts";
 import { backendCluster, backendEndpoints, type ClusterSettings } from "./compile/backend-cluster.ts";
 import type { ClusterUses } from "./compile/cluster-uses.ts";
@@ -93,7 +93,8 @@ export class BackendResources {
       }
       clearTimeout(this.#lingering.get(name));
       this.#lingering.delete(name);
-      store.set(backendCluster(backend, variant, this.#settings()));
+      const use = { variant, isRetried: uses.isRetried(name) };
+      store.set(backendCluster(backend, use, this.#settings()));
       store.set(backendEndpoints(backend));
     }
   }
@@ -103,9 +104,13 @@ export class BackendResources {
     this.#lingering.clear();
   }
 
-  #resourcesOf(item: BackendItem): readonly Resource[] {
+  #resourcesOf(item: BackendItem): readonly XdsResource[] {
     const settings = this.#settings();
-    return [...VARIANTS.map((variant) => backendCluster(item, variant, settings)), backendEndpoints(item)];
+    // All that it can be: no rule uses it while it is unusable.
+    const clusters = VARIANTS.flatMap((variant) =>
+      [false, true].map((isRetried) => backendCluster(item, { variant, isRetried }, settings)),
+    );
+    return [...clusters, backendEndpoints(item)];
   }
 
   #settings(): ClusterSettings {

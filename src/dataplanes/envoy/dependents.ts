@@ -1,12 +1,14 @@
 /** What has to be compiled again when an item of the plan changes. */
 
+import type { BackendItem } from "../../plan/backend.ts";
 import { coversPattern, isWildcard } from "../../plan/hostname.ts";
 import type { HostItem, ItemId, ListenerItem, PlanItem } from "../../plan/plan.ts";
 import { sameLimits } from "../../plan/tenant-limits.ts";
 import type { ResourceStore } from "./ads/resource-store.ts";
 import type { ClusterUses } from "./compile/cluster-uses.ts";
-import { isHttp, type Model } from "./compile/model.ts";
-import { certificateName, needsTable, WITHOUT_NAME } from "./compile/names.ts";
+import { hasOwnTls, isHttp, type Model } from "./compile/model.ts";
+import { certificateSecretName, needsTable, WITHOUT_NAME } from "./compile/names.ts";
+import { clientsMark } from "./compile/own-clients.ts";
 
 export interface Dirty {
   /** Patterns by port. */
@@ -27,7 +29,7 @@ export interface DependentsOptions {
   readonly usersOf: (certificate: ItemId) => Iterable<ItemId>;
 }
 
-export class Dependents {
+export class ResourceDependents {
   readonly #model: Model;
   readonly #uses: ClusterUses;
   readonly #store: ResourceStore;
@@ -66,7 +68,7 @@ export class Dependents {
         dirty.backends.add(item.id);
         for (const user of this.#uses.dependents(item.id)) {
           if (!("pattern" in user)) dirty.ports.add(user.port);
-          else if (other?.type !== "backend" || other.refused !== item.refused)
+          else if (other?.type !== "backend" || !sameForRoutes(item, other))
             markScope(dirty, user.port, user.pattern);
         }
         return;
@@ -96,10 +98,9 @@ export class Dependents {
     const { port, hostname, tls } = listener;
     const chained =
       !isHttp(listener) ||
-      tls?.minVersion !== undefined ||
-      tls?.maxVersion !== undefined ||
-      tls?.alpn !== undefined ||
-      [...this.#model.streamListeners(port)].length > 0;
+      hasOwnTls(tls) ||
+      [...this.#model.streamListeners(port)].length > 0 ||
+      [...this.#model.chainedListeners(port)].some((each) => coversPattern(each.hostname, hostname));
     if (chained) dirty.ports.add(port);
     if (listener.protocol === "HTTPS") this.#touchYielding(port, dirty);
     if (tls !== undefined) this.#listenerSecretsChanged(listener);
@@ -108,7 +109,9 @@ export class Dependents {
       other.port !== port ||
       other.hostname !== hostname ||
       other.protocol !== listener.protocol;
-    if (!moved) return;
+    // Scopes ask for what the clients of the listener have met.
+    const asksOthers = other !== undefined && clientsMark(other) !== clientsMark(listener);
+    if (!moved && !asksOthers) return;
     for (const pattern of this.#model.patternsUnder(port, hostname)) markScope(dirty, port, pattern);
     for (const host of this.#model.hosts(listener.id)) markScope(dirty, port, host.hostname);
   }
@@ -139,7 +142,7 @@ export class Dependents {
   }
 
   #certificateChanged(id: ItemId, dirty: Dirty): void {
-    this.#store.secretChanged(certificateName(id));
+    this.#store.secretChanged(certificateSecretName(id));
     if (this.#model.gateway?.clientCertificate === id) this.#touchTlsBackends(dirty);
     for (const user of this.#usersOf(id)) {
       const listener = this.#model.get("listener", user);
@@ -151,11 +154,18 @@ export class Dependents {
   }
 
   #listenerSecretsChanged({ hostname, tls }: ListenerItem): void {
-    for (const id of tls?.certificates ?? []) this.#store.secretChanged(certificateName(id));
+    for (const id of tls?.certificates ?? []) this.#store.secretChanged(certificateSecretName(id));
     if (hostname === "") this.#store.secretChanged(WITHOUT_NAME);
     else if (!isWildcard(hostname)) this.#store.secretChanged(hostname);
     this.#store.secretsChanged(hostname);
   }
+}
+
+/** What of a backend stands in routes and not in its cluster. */
+function sameForRoutes(one: BackendItem, other: BackendItem): boolean {
+  return (
+    one.refused === other.refused && JSON.stringify(one.persistence) === JSON.stringify(other.persistence)
+  );
 }
 
 function markScope(dirty: Dirty, port: ItemId, pattern: string): void {

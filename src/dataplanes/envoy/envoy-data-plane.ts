@@ -5,21 +5,30 @@
 
 import { mkdtempSync, rmSync } from "node:fs";
 import type { ServerHttp2Session } from "node:http2";
-import { connect, type ListenOptions } from "node:net";
+import type { ListenOptions } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ItemReport } from "../../plan/item-report.ts";
 import type { ItemId, PlanDelta, PlanItem, PortItem } from "../../plan/plan.ts";
+import { Authenticator } from "../authentication/authenticator.ts";
 import type { CloseOptions, DataPlane } from "../dataplane.ts";
 import type { RequestRecord } from "../request-record.ts";
-import { accessLog, readAccessLog } from "./access-log.ts";
-import { AdsServer, type EnvoyNode, type Replica } from "./ads/ads-server.ts";
+import type { SamplingSettings } from "../telemetry/telemetry-settings.ts";
+import type { TrafficCounts } from "../traffic/traffic-counts.ts";
+import { AdsServer, type EnvoyNode, type EnvoyReplica } from "./ads/ads-server.ts";
 import { type Answer, defaultStreamLimits, type StreamLimits } from "./ads/ads-stream.ts";
+import { countBody } from "./ads/body-counter.ts";
+import { CHECK_METHOD, serveCheck } from "./check-service.ts";
 import { envoyFeatures } from "./features.ts";
 import { GatewayConfig } from "./gateway-config.ts";
-import { openTelemetry } from "./messages/tracing.ts";
-import { SPANS } from "./process/bootstrap.ts";
+import { COUNT_METHOD } from "./messages/body-count.ts";
 import { EnvoyProcess } from "./process/envoy-process.ts";
+import { awaitOpenPort } from "./process/open-port.ts";
+import { readAccessLog } from "./traffic/access-log.ts";
+import { gatewayTracing } from "./traffic/gateway-tracing.ts";
+import { portLogs } from "./traffic/port-logs.ts";
+import { handshakeLog } from "./traffic/traffic-line.ts";
+import { TrafficLog } from "./traffic/traffic-log.ts";
 
 export interface EnvoyOptions {
   readonly bind: {
@@ -47,26 +56,23 @@ export interface EnvoyOptions {
     readonly after?: Promise<unknown>;
     /** Their ports are opened on this host, where it can be seen. */
     readonly isLocal?: boolean;
+    /** The file that they count requests in; absent: they count none. */
+    readonly trafficLog?: string;
+    /** Whether they record requests in it as well. */
+    readonly isRecorded?: boolean;
   };
-  /** Whether Envoys write each request to their standard output. */
-  readonly accessLog?: boolean;
-  readonly tracing?: TracingOptions;
+  /** Absent: requests are not traced, and what clients say of traces is passed on. */
+  readonly tracing?: SamplingSettings | undefined;
+  /** Where traffic is counted; of Envoys from elsewhere by whoever reads their log. */
+  readonly traffic?: TrafficCounts;
   /** Called once per request of Envoys that this process supervises. */
   readonly onRequestEnd?: (record: RequestRecord) => void;
+  /** Whether only requests that are sampled are recorded. */
+  readonly onlySampled?: boolean;
   readonly onLog?: (line: string) => void;
   /** The text of Envoy's NACKs, with parts of all tenants' configuration. */
   readonly onDebug?: (line: string) => void;
   readonly signal?: AbortSignal;
-}
-
-export interface TracingOptions {
-  /**
-   * `host:port` of a collector that speaks OTLP over gRPC. Envoys from elsewhere have it in their
-   * bootstrap.
-   */
-  readonly endpoint: string;
-  /** How many requests are traced, in percent. */
-  readonly sampling: number;
 }
 
 export interface SuperviseOptions {
@@ -88,9 +94,16 @@ export class EnvoyDataPlane implements DataPlane {
   readonly #gateways: Map<string, GatewayConfig> = new Map();
   readonly #gatewayOf: Map<ItemId, string> = new Map();
   readonly #processes: Map<string, EnvoyProcess> = new Map();
+  /** Of Envoys that this process supervises, by Gateway. */
+  readonly #trafficLogs: Map<string, TrafficLog> = new Map();
   /** Of Gateways that were deleted. */
   readonly #leaving: Set<EnvoyProcess> = new Set();
   readonly #servers: readonly AdsServer[];
+  readonly #authenticator: Authenticator = new Authenticator({
+    guard: (id) => this.#configOf(id)?.asked("guard", id),
+    backend: (id) => this.#configOf(id)?.asked("backend", id),
+    clientCertificate: (gateway) => this.#gateways.get(gateway)?.clientCertificate(),
+  });
   readonly #directory: string | undefined;
   /** Envoys can connect; fails when the server cannot listen. */
   readonly ready: Promise<unknown>;
@@ -143,7 +156,7 @@ export class EnvoyDataPlane implements DataPlane {
 
   /** Waits until Envoys have answered for everything that was applied before. */
   async served(gateway?: string): Promise<boolean> {
-    const marks = new Map<Replica, () => boolean>();
+    const marks = new Map<EnvoyReplica, () => boolean>();
     const isMeant = (name: string): boolean => gateway === undefined || name === gateway;
     for (let wait = SETTLE_POLL_MS; this.#closed === undefined; wait = Math.min(2 * wait, LONGEST_POLL_MS)) {
       const replicas = this.replicas.filter((each) => isMeant(each.gateway));
@@ -156,12 +169,13 @@ export class EnvoyDataPlane implements DataPlane {
     return false;
   }
 
-  get replicas(): readonly Replica[] {
+  get replicas(): readonly EnvoyReplica[] {
     return this.#servers.flatMap((server) => [...server.replicas]);
   }
 
   apply(delta: PlanDelta): void {
     if (this.#closed !== undefined) return;
+    this.#options.traffic?.apply(delta);
     for (const [gateway, part] of this.#parted(delta)) {
       const config = this.#config(gateway);
       config.apply(part);
@@ -193,9 +207,11 @@ export class EnvoyDataPlane implements DataPlane {
     for (const timer of this.#timers) clearTimeout(timer);
     const all = [...this.#processes.values(), ...this.#leaving];
     await Promise.all(all.map((process) => process.close(graceMs)));
+    await Promise.all(this.#trafficLogs.values().map((log) => log.close()));
     await this.ready.catch(() => undefined);
     await Promise.all(this.#servers.map((server) => server.close()));
     for (const config of this.#gateways.values()) config.close();
+    this.#authenticator.close();
     if (this.#directory !== undefined) rmSync(this.#directory, { recursive: true, force: true });
   }
 
@@ -222,24 +238,46 @@ export class EnvoyDataPlane implements DataPlane {
     return parts;
   }
 
+  /** The configuration of the Gateway whose item it is, or was until now. */
+  #configOf(id: ItemId): GatewayConfig | undefined {
+    const gateway = this.#gatewayOf.get(id);
+    if (gateway !== undefined) return this.#gateways.get(gateway);
+    return [...this.#gateways.values()].find(
+      (config) => config.asked("guard", id) ?? config.asked("backend", id),
+    );
+  }
+
   #config(gateway: string): GatewayConfig {
     const known = this.#gateways.get(gateway);
     if (known !== undefined) return known;
-    const { bind, trustedHops = 0, lingerMs = 5_000, tracing } = this.#options;
+    const { bind, trustedHops = 0, lingerMs = 5_000, tracing, serve } = this.#options;
+    const { onRequestEnd, onlySampled = false } = this.#options;
+    const path = serve?.trafficLog ?? this.#trafficPath(gateway);
     const config = new GatewayConfig({
       gateway,
       bind: ({ port }: PortItem) => ({ address: bind.address, port: bind.portMap?.(port) ?? port }),
       trustedHops,
-      accessLog:
-        this.#options.onRequestEnd === undefined && this.#options.accessLog !== true ? undefined : accessLog,
+      accessLogs: (port) =>
+        portLogs(port, {
+          path,
+          isRecorded: serve?.isRecorded === true,
+          isPrinted: onRequestEnd !== undefined,
+          onlySampled,
+          isTraced: tracing !== undefined,
+        }),
+      isRecorded: onRequestEnd !== undefined || serve?.isRecorded === true,
+      handshakeLog: path === undefined ? undefined : handshakeLog(path),
       lingerMs,
-      ...(tracing === undefined
-        ? {}
-        : { tracing: openTelemetry({ cluster: SPANS, service: gateway, sampling: tracing.sampling }) }),
+      ...gatewayTracing(gateway, tracing),
     });
     if (this.#handler !== undefined) config.status.onReport(this.#handler);
     this.#gateways.set(gateway, config);
     return config;
+  }
+
+  #trafficPath(gateway: string): string | undefined {
+    if (this.#options.traffic === undefined || this.#directory === undefined) return undefined;
+    return join(this.#directory, `${encodeURIComponent(gateway)}.traffic`);
   }
 
   #release(gateway: string, config: GatewayConfig): void {
@@ -247,7 +285,10 @@ export class EnvoyDataPlane implements DataPlane {
     this.#processes.delete(gateway);
     if (leaving !== undefined) {
       this.#leaving.add(leaving);
-      void leaving.close(DEFAULT_GRACE_MS).then(() => this.#leaving.delete(leaving));
+      void leaving.close(DEFAULT_GRACE_MS).then(() => {
+        this.#leaving.delete(leaving);
+        if (!this.#processes.has(gateway)) this.#closeTrafficLog(gateway);
+      });
     }
     // Envoys that others run may stay connected, and must find later resources in the same store.
     if (this.#options.serve !== undefined) return;
@@ -255,8 +296,13 @@ export class EnvoyDataPlane implements DataPlane {
     config.close();
   }
 
+  #closeTrafficLog(gateway: string): void {
+    void this.#trafficLogs.get(gateway)?.close();
+    this.#trafficLogs.delete(gateway);
+  }
+
   #supervise(gateway: string): void {
-    const { supervise, onRequestEnd, onLog = () => {} } = this.#options;
+    const { supervise, onRequestEnd, onlySampled, onLog = () => {} } = this.#options;
     if (supervise === undefined || this.#directory === undefined || this.#processes.has(gateway)) return;
     const name = `envoy-${this.#started++}`;
     const process = new EnvoyProcess({
@@ -267,12 +313,13 @@ export class EnvoyDataPlane implements DataPlane {
       serverPath: join(this.#directory, "ads"),
       concurrency: supervise.concurrency,
       maxConnections: supervise.maxConnections ?? 20_000,
-      spansTo: this.#options.tracing?.endpoint,
+      isTraced: this.#options.tracing !== undefined,
       drainSeconds: supervise.drainSeconds ?? 30,
       extraArguments: supervise.extraArguments ?? [],
       onLine: (line) => {
         const record = onRequestEnd === undefined ? undefined : readAccessLog(gateway, line);
-        if (record !== undefined) onRequestEnd?.(record);
+        if (record !== undefined && (onlySampled !== true || record.trace?.isSampled === true))
+          onRequestEnd?.(record);
       },
       onLog,
       onExit: (problem) => {
@@ -281,6 +328,12 @@ export class EnvoyDataPlane implements DataPlane {
       },
     });
     this.#processes.set(gateway, process);
+    const { traffic: counts } = this.#options;
+    const path = this.#trafficPath(gateway);
+    if (counts === undefined || path === undefined || this.#trafficLogs.has(gateway)) return;
+    const ask = async (method: "GET" | "POST", at: string): Promise<string> =>
+      (await this.#processes.get(gateway)?.admin(method, at)) ?? "";
+    this.#trafficLogs.set(gateway, new TrafficLog({ path, gateway, counts, ask }));
   }
 
   #server(gatewayOf: NonNullable<EnvoyOptions["serve"]>["gatewayOf"]): AdsServer {
@@ -288,6 +341,10 @@ export class EnvoyDataPlane implements DataPlane {
       gatewayOf,
       storeOf: (gateway) => this.#config(gateway).store,
       limits: { ...defaultStreamLimits, ...this.#options.limits },
+      methods: new Map([
+        [CHECK_METHOD, (stream) => serveCheck(stream, this.#authenticator)],
+        [COUNT_METHOD, countBody],
+      ]),
       onAnswer: (replica, answer) => this.#onAnswer(replica, answer),
       onLeft: ({ gateway, node }) => {
         // The stream of a supervised Envoy may break while it serves; its process decides.
@@ -296,7 +353,7 @@ export class EnvoyDataPlane implements DataPlane {
     });
   }
 
-  #onAnswer({ gateway, stream, node }: Replica, answer: Answer): void {
+  #onAnswer({ gateway, stream, node }: EnvoyReplica, answer: Answer): void {
     const config = this.#gateways.get(gateway);
     if (config === undefined) return;
     const { kind, name, problem } = answer;
@@ -308,7 +365,7 @@ export class EnvoyDataPlane implements DataPlane {
     const port = kind === "listener" && problem === undefined ? config.tcpPort(name) : undefined;
     // Envoy answers before its threads listen.
     if (port !== undefined && (this.#processes.has(gateway) || this.#options.serve?.isLocal === true))
-      void isOpen(port).then(() => config.answered(node.id, answer));
+      void awaitOpenPort(port).then(() => config.answered(node.id, answer));
     else config.answered(node.id, answer);
     if (kind === "listener" && problem !== undefined && !config.isProbe(answer)) {
       // The program that has the port may close it.
@@ -318,26 +375,6 @@ export class EnvoyDataPlane implements DataPlane {
       }, RETRY_PORT_MS);
       this.#timers.add(timer.unref());
     }
-  }
-}
-
-const PROBES = 100;
-const PROBE_MS = 20;
-
-/**
- * Returns when the port accepts connections, or after a time limit. The port's report does not
- * depend on it: it follows from Envoy's ACK or NACK.
- */
-async function isOpen({ address, port }: { readonly address: string; readonly port: number }): Promise<void> {
-  const host = address === "0.0.0.0" ? "127.0.0.1" : address === "::" ? "::1" : address;
-  for (let probe = 0; probe < PROBES; probe++) {
-    const socket = connect({ host, port });
-    const open = await new Promise<boolean>((resolve) => {
-      socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
-    });
-    socket.destroy();
-    if (open) return;
-    await new Promise((resolve) => setTimeout(resolve, PROBE_MS));
   }
 }
 

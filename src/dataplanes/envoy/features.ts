@@ -1,7 +1,7 @@
 /**
  * Conformance features (names of the Gateway API suite, v1.7.0) in which the data plane has a part,
- * and which Envoy serves as it is configured here. Not served: session persistence (ignored) and
- * external authorization (such requests get 500); neither is a feature there.
+ * and which Envoy serves as it is configured here. Not served: session persistence (ignored), which
+ * is no feature there. External authorization is served, and no feature there either.
  */
 export const envoyFeatures: ReadonlySet<string> = new Set([
   "BackendTLSPolicy",

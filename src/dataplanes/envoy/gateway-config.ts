@@ -6,29 +6,34 @@
  * moving need no cases of their own.
  */
 
+import type { CertificateItem } from "../../plan/certificate.ts";
 import type { ItemId, PlanDelta, PlanItem, PortItem } from "../../plan/plan.ts";
 import type { Answer } from "./ads/ads-stream.ts";
-import { type Resource, resource } from "./ads/resource.ts";
+import { resource, type XdsResource } from "./ads/resource.ts";
 import { ResourceStore } from "./ads/resource-store.ts";
 import { BackendResources } from "./backend-resources.ts";
 import { ClusterUses } from "./compile/cluster-uses.ts";
-import { Model } from "./compile/model.ts";
+import { Model, type RouteTracingOf } from "./compile/model.ts";
 import { listenerWord, needsTable, scopeName, TENANCY_FILTER } from "./compile/names.ts";
-import { type PortOptions, sentinelListener } from "./compile/port-listener.ts";
-import { compileScope, hostsOfScope, type Scope, type ScopeContent } from "./compile/routes/scope.ts";
+import type { PortOptions } from "./compile/port-listener.ts";
+import { type CompiledScope, compileScope, hostsOfScope, type ScopeContent } from "./compile/routes/scope.ts";
 import { Secrets } from "./compile/secrets.ts";
+import { sentinelListener } from "./compile/sentinel-listener.ts";
 import { tenancyScript } from "./compile/tenancy-script.ts";
 import { ScopeContainment } from "./containment/scope-containment.ts";
-import { Dependents, type Dirty, nothingDirty } from "./dependents.ts";
+import { type Dirty, nothingDirty, ResourceDependents } from "./dependents.ts";
 import { extension } from "./messages/core.ts";
 import { luaFilter } from "./messages/route.ts";
 import { PortResources } from "./port-resources.ts";
 import { ProgrammingStatus } from "./programming-status.ts";
+import { RetiredItems } from "./retired-items.ts";
 
 export interface GatewayConfigOptions extends Omit<PortOptions, "isUsable"> {
   readonly gateway: string;
   /** How long a cluster outlives its last route: requests in flight may still use it. */
   readonly lingerMs: number;
+  /** Absent: all routes are traced as the Gateway says. */
+  readonly routeTracing?: RouteTracingOf | undefined;
 }
 
 interface KnownScope {
@@ -49,12 +54,13 @@ export class GatewayConfig {
   readonly #scopeOf: Map<string, KnownScope> = new Map();
   /** Scopes that only the script finds, with their listeners. */
   readonly #table: Map<string, ItemId> = new Map();
-  readonly #dependents: Dependents = new Dependents({
+  readonly #dependents: ResourceDependents = new ResourceDependents({
     model: this.#model,
     uses: this.#uses,
     store: this.store,
     usersOf: (id) => this.#certificateUsers.get(id) ?? [],
   });
+  readonly #retired: RetiredItems;
   readonly #backends: BackendResources;
   readonly #ports: PortResources;
   readonly #containment: ScopeContainment;
@@ -65,7 +71,9 @@ export class GatewayConfig {
 
   constructor(options: GatewayConfigOptions) {
     this.#options = options;
+    this.#model.routeTracing = options.routeTracing;
     const { gateway, lingerMs } = options;
+    this.#retired = new RetiredItems(lingerMs);
     this.#backends = new BackendResources({
       gateway,
       lingerMs,
@@ -223,12 +231,25 @@ export class GatewayConfig {
     for (const id of this.#uses.takeChanged()) this.#backends.compile(id);
   }
 
-  #compileProbe(scope: string, content: ScopeContent): Resource | undefined {
+  #compileProbe(scope: string, content: ScopeContent): XdsResource | undefined {
     const known = this.#scopeOf.get(scope);
     const port = known && this.#model.get("port", known.port);
     const probe = known && port && compileScope(this.#model, port, known.pattern, content);
     // It is never served, so that it needs nothing.
     return probe === undefined ? undefined : { ...probe.resource, needs: [] };
+  }
+
+  /**
+   * A guard or its service, for requests that Envoy asks about. An Envoy may serve the plan before
+   * this one for a moment, so what has left the plan can be asked for a while.
+   */
+  asked<T extends "guard" | "backend">(type: T, id: ItemId): Extract<PlanItem, { type: T }> | undefined {
+    return this.#model.get(type, id) ?? this.#retired.get(type, id);
+  }
+
+  clientCertificate(): CertificateItem | undefined {
+    const id = this.#clientCertificate();
+    return id === undefined ? undefined : this.#model.get("certificate", id);
   }
 
   /** Where a port is bound, if one can connect to it. */
@@ -237,6 +258,7 @@ export class GatewayConfig {
   }
 
   close(): void {
+    this.#retired.close();
     this.#backends.close();
     this.#containment.close();
   }
@@ -256,6 +278,7 @@ export class GatewayConfig {
 
   #forget(item: PlanItem): void {
     this.#model.delete(item.id);
+    this.#retired.add(item);
     if (item.type === "certificate") this.#secrets.delete(item.id);
     if (item.type !== "listener") return;
     for (const certificate of item.tls?.certificates ?? []) {
@@ -303,7 +326,7 @@ export class GatewayConfig {
   }
 
   /** Without the rules that Envoy is known to reject. */
-  #servableScope(port: PortItem, pattern: string): Scope | undefined {
+  #servableScope(port: PortItem, pattern: string): CompiledScope | undefined {
     const hosts = hostsOfScope(this.#model, port, pattern);
     if (hosts === undefined) return undefined;
     const servable = this.#containment.servable(scopeName(port, pattern), hosts);

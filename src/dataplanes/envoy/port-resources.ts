@@ -2,7 +2,7 @@
 
 import type { ItemId, PortItem } from "../../plan/plan.ts";
 import type { Answer } from "./ads/ads-stream.ts";
-import type { Resource } from "./ads/resource.ts";
+import type { XdsResource } from "./ads/resource.ts";
 import type { ResourceStore } from "./ads/resource-store.ts";
 import type { ClusterUses } from "./compile/cluster-uses.ts";
 import type { Model } from "./compile/model.ts";
@@ -61,7 +61,10 @@ export class PortResources {
     const refused = this.#containment.treatments(id, () => this.#listenersOf(id));
     const compiled = compilePort(model, port, { ...this.#options.port, refused });
     const clusters = new Map(
-      [...compiled.clusters].map(([name, backend]) => [name, { backend, variant: "plain" as const }]),
+      [...compiled.clusters].map(([name, backend]) => [
+        name,
+        { backend, variant: "plain" as const, isRetried: false },
+      ]),
     );
     uses.set({ port: id }, clusters, compiled.dependsOn);
     for (const each of compiled.own) store.set(each);
@@ -113,7 +116,7 @@ export class PortResources {
     for (const listener of model.httpListeners(port)) yield { listener, hosts: [] };
   }
 
-  #compileProbe(id: ItemId, { name, listeners, refused }: NamedTrial): Resource | undefined {
+  #compileProbe(id: ItemId, { name, listeners, refused }: NamedTrial): XdsResource | undefined {
     const { model } = this.#options;
     const port: PortItem | undefined = model.get("port", id);
     // Datagrams need a socket.

@@ -15,13 +15,15 @@
  * The text of a NACK quotes whole resources of all tenants. No part of it goes into a report.
  */
 
-import type { ItemReport, RefusedRule } from "../../plan/item-report.ts";
+import type { ItemReport } from "../../plan/item-report.ts";
 import type { ItemId, ListenerItem, PlanDelta } from "../../plan/plan.ts";
 import { ReportQueue, reportFor } from "../report-queue.ts";
 import type { Answer } from "./ads/ads-stream.ts";
 import { CertificateStatus } from "./certificate-status.ts";
 import { isHttp, type Model } from "./compile/model.ts";
+import { isUnconfinable } from "./compile/own-clients.ts";
 import type { Offender } from "./containment/offender-search.ts";
+import { refusedRulesOf } from "./refused-rules.ts";
 import { socketProblem } from "./socket-problem.ts";
 
 const TABLE = "";
@@ -297,6 +299,7 @@ export class ProgrammingStatus {
     const portProblem = problemOf(verdicts);
     if (portProblem !== undefined) return reportFor(id, "PortUnavailable", portProblem);
     if (this.#options.isRefusedListener(id)) return reportFor(id, "Refused", LISTENER_CLOSED);
+    if (isUnconfinable(listener)) return reportFor(id, "Refused", CLIENTS_UNCONFINABLE);
     if (tls?.mode === "Terminate") {
       const problems = tls.certificates.map((certificate) => this.#certificates.known(certificate));
       if (
@@ -318,13 +321,9 @@ export class ProgrammingStatus {
   }
 
   #hostReport(id: ItemId): ItemReport {
-    const rules = new Map<string, RefusedRule>();
-    for (const offender of this.#options.refusedRules(id)) {
-      const refused = refusedRule(offender);
-      rules.set(JSON.stringify(refused), refused);
-    }
-    if (rules.size === 0) return reportFor(id, "", undefined);
-    return { ...reportFor(id, "Refused", HOST_REFUSED), rules: [...rules.values()].slice(0, MOST_RULES) };
+    const rules = refusedRulesOf(this.#options.refusedRules(id));
+    if (rules.length === 0) return reportFor(id, "", undefined);
+    return { ...reportFor(id, "Refused", HOST_REFUSED), rules };
   }
 
   #backendReport(id: ItemId): ItemReport {
@@ -334,21 +333,10 @@ export class ProgrammingStatus {
 
 const LISTENER_REFUSED = "the data plane refuses the configuration of a hostname of the listener";
 const LISTENER_CLOSED = "the data plane refuses the listener: connections to it are closed";
+const CLIENTS_UNCONFINABLE =
+  "client certificates of a listener without a hostname would be those of the whole port: nobody is let in; give the listener a hostname, or ask for certificates at the Gateway";
 const HOST_REFUSED = "the data plane refuses rules of the hostname";
 const BACKEND_REFUSED = "the data plane refuses the configuration of the backend";
-/** The most rejected rules that are reported for one host: a status has little room. */
-const MOST_RULES = 64;
-
-function refusedRule({ suspect, treatment, field }: Offender): RefusedRule {
-  const { kind, namespace, name, rule } = suspect.rule.origin;
-  const what = field ?? `rules[${rule}]`;
-  const outcome =
-    treatment === "500"
-      ? "requests that the rule matches are answered with 500"
-      : "no request is taken by the rule";
-  return { kind, namespace, name, rule, message: `the data plane refuses ${what}: ${outcome}` };
-}
-
 /** Rejected if one Envoy rejects, otherwise programmed if one serves. */
 function problemOf(verdicts: ReadonlyMap<string, string | undefined>): string | undefined {
   for (const problem of verdicts.values()) if (problem !== undefined) return problem;

@@ -25,11 +25,11 @@ import { serviceOf } from "./rule-service.ts";
 
 export interface IngressDocument {
   readonly ingress: readonly IngressRule[];
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly IngressRefusal[];
 }
 
 /** What the document does not say. */
-export interface Refusal {
+export interface IngressRefusal {
   /** A rule of a route, or a listener, or the document itself. */
   readonly subject: RuleOrigin | { readonly listener: ItemId } | "document";
   readonly message: string;
@@ -106,7 +106,7 @@ function heldListeners({ listeners, validated, hosts }: Sorted, refusals: Refusa
         { listener: listener.id },
         `protocol ${listener.protocol}: the document carries HTTP alone`,
       );
-    } else if (validated.has(listener.port)) {
+    } else if (validated.has(listener.port) || listener.tls?.clientValidation !== undefined) {
       refusals.add({ listener: listener.id }, "client certificates cannot be asked for behind a tunnel");
     } else byName.set(listener.hostname, [...(byName.get(listener.hostname) ?? []), listener]);
   }
@@ -204,15 +204,15 @@ function placeOf({ kind, namespace, name, rule, match }: RuleOrigin): string {
 
 /** Each subject is refused once with one reason, however many hostnames it stands under. */
 class Refusals {
-  readonly #found: Map<string, Refusal> = new Map();
+  readonly #found: Map<string, IngressRefusal> = new Map();
 
-  add(subject: Refusal["subject"], message: string): void {
+  add(subject: IngressRefusal["subject"], message: string): void {
     const key =
       typeof subject === "string" ? subject : "listener" in subject ? subject.listener : placeOf(subject);
     if (!this.#found.has(key)) this.#found.set(key, { subject, message });
   }
 
-  get list(): readonly Refusal[] {
+  get list(): readonly IngressRefusal[] {
     return [...this.#found.values()];
   }
 }

@@ -4,9 +4,10 @@
  * port, so hostnames isolate tenants as before; ports and TLS of the listeners go away. Everything
  * else passes through. A delta costs what it touches.
  */
+import { validationAt } from "../../plan/client-validation.ts";
 import type { HostItem, ItemId, ListenerItem, PlanDelta, PlanItem, PortItem } from "../../plan/plan.ts";
 import { primaryRules, twinRules } from "./client-scheme.ts";
-import { type Holder, holderOf } from "./name-holders.ts";
+import { holderOf, type NameHolder } from "./name-holders.ts";
 
 /** What becomes of a listener behind the tunnel. */
 export type ListenerPlace =
@@ -40,7 +41,7 @@ export interface InnerChange {
 interface Name {
   readonly gateway: string;
   readonly members: Map<ItemId, ListenerItem>;
-  holder: Holder | undefined;
+  holder: NameHolder | undefined;
   /** Hosts that the inner plan has of it. */
   readonly hosts: Set<ItemId>;
 }
@@ -247,10 +248,11 @@ export function innerPortId(gateway: string): ItemId {
 
 function refusalOf(listener: ListenerItem, port: PortItem): ListenerPlace | undefined {
   if (listener.protocol !== "HTTP" && listener.protocol !== "HTTPS") return NO_STREAMS;
-  return port.clientValidation === undefined ? undefined : CLIENT_CERTIFICATES;
+  const asks = listener.protocol === "HTTPS" ? validationAt(listener, port) : port.clientValidation;
+  return asks === undefined ? undefined : CLIENT_CERTIFICATES;
 }
 
-function sameHolder(a: Holder | undefined, b: Holder | undefined): boolean {
+function sameHolder(a: NameHolder | undefined, b: NameHolder | undefined): boolean {
   return (
     a?.primary.id === b?.primary.id &&
     a?.twin?.id === b?.twin?.id &&

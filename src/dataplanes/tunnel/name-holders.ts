@@ -15,7 +15,7 @@
  */
 import type { ListenerItem, OwnerRef } from "../../plan/plan.ts";
 
-export interface Holder {
+export interface NameHolder {
   /** The HTTPS listener if the owner has one, else its HTTP listener. */
   readonly primary: ListenerItem;
   /** The HTTP listener beside an HTTPS primary. */
@@ -23,7 +23,7 @@ export interface Holder {
 }
 
 /** All listeners must have the same Gateway and hostname. */
-export function holderOf(listeners: Iterable<ListenerItem>): Holder | undefined {
+export function holderOf(listeners: Iterable<ListenerItem>): NameHolder | undefined {
   const ordered = [...listeners].sort(byPrecedence);
   const first = ordered[0];
   if (first === undefined) return undefined;

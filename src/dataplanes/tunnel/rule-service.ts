@@ -6,16 +6,18 @@ import type { ItemId } from "../../plan/plan.ts";
 import type { Filters, ForwardAction, RequestMatch, Rule } from "../../plan/rule.ts";
 import type { IngressRule } from "./cloudflare/tunnel-configuration.ts";
 
-export type Service = Pick<IngressRule, "service" | "originRequest"> | { readonly problem: string };
+export type IngressService = Pick<IngressRule, "service" | "originRequest"> | { readonly problem: string };
 
 export function serviceOf(
   { match, action, origin }: Rule,
   backends: ReadonlyMap<ItemId, BackendItem>,
   authorityOf: (backend: BackendItem) => string,
-): Service {
+): IngressService {
   const problem = matchProblem(match);
   if (problem !== undefined) return { problem };
   if (action.type === "redirect") return { problem: "a redirect: cloudflared cannot redirect" };
+  if (action.type === "respond" && action.content !== undefined)
+    return { problem: "an answer with a text: cloudflared answers with a status alone" };
   if (action.type === "respond") return { service: `http_status:${action.status}` };
   const unsupported = forwardProblem(action);
   if (unsupported !== undefined) return { problem: unsupported };
@@ -59,15 +61,14 @@ function filterName(filters: Filters): string | undefined {
   if (filters.responseHeaders?.length) return "ResponseHeaderModifier";
   if (filters.rewrite !== undefined) return "URLRewrite";
   if (filters.mirrors?.length) return "RequestMirror";
-  if (filters.cors !== undefined) return "CORS";
-  return filters.externalAuth === undefined ? undefined : "ExternalAuth";
+  return filters.cors === undefined ? undefined : "CORS";
 }
 
 function backendService(
   backend: BackendItem,
   grpc: boolean,
   authorityOf: (backend: BackendItem) => string,
-): Service {
+): IngressService {
   const { protocol, tls } = backend;
   const needsHttp2 = grpc || protocol === "h2c";
   if (tls === undefined) {

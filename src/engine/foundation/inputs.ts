@@ -1,3 +1,4 @@
+import type { BackendPolicy } from "../../api/backend-policy.ts";
 import type { ClientPolicy } from "../../api/client-policy.ts";
 import type { ConfigMap, EndpointSlice, Namespace, Secret, Service } from "../../api/core.ts";
 import type { Gateway, GatewayClass, GatewayStatusAddress, ListenerSet } from "../../api/gateway.ts";
@@ -27,6 +28,12 @@ export interface ReplicaFact {
   readonly lagging: readonly string[];
 }
 
+/** Whether claims at a Gateway are written where admission reads them. */
+export interface ClaimFact {
+  /** Why they are not. */
+  readonly problem?: string;
+}
+
 /** Everything that enters the engine, one collection a kind. */
 export interface Inputs {
   readonly classes: Input<GatewayClass>;
@@ -37,6 +44,7 @@ export interface Inputs {
   readonly policies: Input<BackendTlsPolicy>;
   readonly trafficPolicies: Input<TrafficPolicy>;
   readonly clientPolicies: Input<ClientPolicy>;
+  readonly backendPolicies: Input<BackendPolicy>;
   readonly tenantPolicies: Input<TenantPolicy>;
   readonly namespaces: Input<Namespace>;
   readonly services: Input<Service>;
@@ -46,6 +54,7 @@ export interface Inputs {
   readonly reports: Input<ItemReport>;
   readonly infrastructure: Input<InfrastructureFact>;
   readonly replicas: Input<ReplicaFact>;
+  readonly claims: Input<ClaimFact>;
   readonly parameters: Input<GatewayParameters>;
 }
 
@@ -59,6 +68,7 @@ export function makeInputs(graph: Graph): Inputs {
     policies: graph.input("policies"),
     trafficPolicies: graph.input("trafficPolicies"),
     clientPolicies: graph.input("clientPolicies"),
+    backendPolicies: graph.input("backendPolicies"),
     tenantPolicies: graph.input("tenantPolicies"),
     namespaces: graph.input("namespaces"),
     services: graph.input("services"),
@@ -68,6 +78,7 @@ export function makeInputs(graph: Graph): Inputs {
     reports: graph.input("reports"),
     infrastructure: graph.input("infrastructure"),
     replicas: graph.input("replicas"),
+    claims: graph.input("claims"),
     parameters: graph.input("parameters"),
   };
 }
@@ -87,6 +98,7 @@ const COLLECTION_OF_KIND: Readonly<Record<Kind, keyof Inputs>> = {
   GatewayParameters: "parameters",
   TrafficPolicy: "trafficPolicies",
   ClientPolicy: "clientPolicies",
+  BackendPolicy: "backendPolicies",
   TenantPolicy: "tenantPolicies",
   Namespace: "namespaces",
   Service: "services",

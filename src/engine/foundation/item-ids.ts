@@ -9,6 +9,11 @@ export interface BackendTarget {
   readonly namespace: string;
   readonly name: string;
   readonly port: number;
+  /**
+   * The route (`HTTPRoute/ns/name`), or rule of it (`HTTPRoute/ns/name|rule`), that reaches the
+   * Service in a way of its own; absent: as everybody does.
+   */
+  readonly use?: string;
 }
 
 /** A Gateway in the plan's words: `namespace/name`. */
@@ -38,8 +43,15 @@ export function hostId(gateway: Key, listener: string, hostname: string): string
   return `host:${gatewayName(gateway)}:${listener}:${hostname}`;
 }
 
-export function backendId(gateway: Key, { namespace, name, port }: BackendTarget): string {
-  return `backend:${gatewayName(gateway)}:${namespace}/${name}:${port}`;
+export function backendId(gateway: Key, { namespace, name, port, use }: BackendTarget): string {
+  const everybodys = `backend:${gatewayName(gateway)}:${namespace}/${name}:${port}`;
+  return use === undefined ? everybodys : `${everybodys}@${use}`;
+}
+
+/** The id of the same backend as everybody reaches it. */
+export function sharedBackendId(id: string): string {
+  const at = id.indexOf("@");
+  return at < 0 ? id : id.slice(0, at);
 }
 
 export function certificateId(gateway: Key, secret: Key): string {

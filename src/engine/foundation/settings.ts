@@ -1,4 +1,5 @@
 import type { DataPlaneName } from "../../api/gateway-parameters.ts";
+import type { Key } from "../../api/key.ts";
 import type { PrivateKey } from "../../plan/certificate.ts";
 
 /**
@@ -42,6 +43,11 @@ export interface EngineSettings {
    * port is unknown where an EndpointSlice names none. Must be a pure function of its arguments.
    */
   readonly refusedEndpoint?: (address: string, port: number | undefined) => string | undefined;
+  /**
+   * A reference under which the Gateway's owner finds who has a hostname there. It must tell a
+   * tenant nothing, and be the same for the same arguments. Without it, messages have none.
+   */
+  readonly referenceOf?: (gateway: Key, hostname: string) => string;
   /** The engine itself parses no X.509. Both must be pure functions of their arguments. */
   readonly readKeyPair: (certificate: string, key: string) => TlsKeyPair | { readonly problem: string };
   readonly readAuthorities: (bundle: string) => { readonly pem: string } | { readonly problem: string };

@@ -5,11 +5,12 @@
  * ParentNotAccepted): an address of a type that we cannot give, and parameters that we cannot use.
  * Its own listeners never do: a platform team's broken listener must not take down a tenant's.
  */
-import { effectiveParameters } from "../../api/effective-parameters.ts";
+
 import type { Gateway, GatewayClass, NamespaceSelection } from "../../api/gateway.ts";
 import type { DataPlaneName } from "../../api/gateway-parameters.ts";
 import { type Key, keyFor } from "../../api/key.ts";
 import { MERGEWAY_GROUP } from "../../api/resource.ts";
+import { effectiveParameters } from "../../api/rules/effective-parameters.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
 import type { Lookup } from "../../graph/lookup.ts";

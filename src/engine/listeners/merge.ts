@@ -16,6 +16,8 @@
  * 3. What is left holds its port and hostname, if it is servable. A refused or conflicted listener
  *    holds nothing, so when a holder goes away or breaks, the next in line holds in the same step.
  *
+ * A listener that has given its hostname up to another one (`transfers.ts`) holds it no more.
+ *
  * The code does not walk the owners in that order. The protocol of a port is that of the first
  * owner that would hold something on an empty port (its claim), because every owner before that one
  * holds nothing.
@@ -31,7 +33,7 @@ import type { Rank } from "../foundation/precedence.ts";
 import type { EngineSettings } from "../foundation/settings.ts";
 import type { Failure } from "../foundation/verdict.ts";
 import type { Tenancy } from "../tenancy/tenancy.ts";
-import { deriveListenerQuota, type QuotaProblem } from "./listener-quota.ts";
+import type { ListenerQuota } from "./listener-quota.ts";
 import {
   type EvaluatedListener,
   isServable,
@@ -39,6 +41,7 @@ import {
   portProtocolOf,
   transportOf,
 } from "./listeners.ts";
+import { deriveTransfers } from "./transfers.ts";
 
 export interface MergedListener extends EvaluatedListener {
   /** Reason HostnameConflict or ProtocolConflict. The message names nobody. */
@@ -79,13 +82,13 @@ const PORT_LOST: Contention = { state: "port lost" };
 export function deriveMerge(
   graph: Graph,
   listeners: ReadonlyCollection<EvaluatedListener>,
-  tenancy: Tenancy,
+  { quota: listenerQuota, tenancy }: { readonly quota: ListenerQuota; readonly tenancy: Tenancy },
   settings: EngineSettings,
 ): ReadonlyCollection<MergedListener> {
-  const quotaProblem = deriveListenerQuota(graph, listeners, tenancy);
-  const isBeyondLimit = deriveLimit(graph, listeners, quotaProblem, settings);
+  const quotaOf = listenerQuota.excessOf;
+  const isBeyondLimit = deriveLimit(graph, listeners, quotaOf, settings);
   const isExcess: typeof isBeyondLimit = (listener, lookup) =>
-    isBeyondLimit(listener, lookup) || quotaProblem(listener, lookup) !== undefined;
+    isBeyondLimit(listener, lookup) || quotaOf(listener, lookup)?.isEnforced === true;
   const ofOwner = graph.index("listeners of owner and port", listeners, (_key, listener) =>
     listener.protocol === undefined ? [] : [{ at: ownerPort(listener), sort: listener.rank }],
   );
@@ -128,40 +131,50 @@ export function deriveMerge(
       return isExcess(listener, lookup) ? EXCESS : CONTENDS;
     },
   );
-  const contenders = graph.derive("contenders", listeners, (key, listener, lookup) =>
+  const able = graph.derive("able listeners", listeners, (key, listener, lookup) =>
     lookup.get(contentions, key)?.state === "contends" ? listener : undefined,
   );
+  const { contenders, hasGivenUp } = deriveTransfers(graph, able, tenancy, nameOf);
   const byPort = graph.index("contenders by port", contenders, (_key, listener) => [
     { at: portOf(listener), sort: listener.rank },
   ]);
   const byName = graph.index("contenders by hostname", contenders, (_key, listener) => [
     { at: nameOf(listener), sort: listener.rank },
   ]);
+  const referenceTo = ({ gateway, hostname }: EvaluatedListener, lookup: Lookup): string | undefined =>
+    lookup.get(tenancy.holds, gateway) && settings.referenceOf?.(gateway, hostname);
 
   return graph.derive<EvaluatedListener, MergedListener>(
     "merged listeners",
     listeners,
-    (key, listener, lookup) => {
+    (key, evaluated, lookup) => {
       const contention = lookup.get(contentions, key);
+      const quota = quotaOf(evaluated, lookup);
+      const listener = quota?.isEnforced === false ? { violation: quota.problem, ...evaluated } : evaluated;
       switch (contention?.state) {
         case undefined:
           return listener;
         case "indistinct":
           return { ...listener, conflict: contention.conflict };
         case "excess":
-          return { ...listener, ...excessOf(quotaProblem(listener, lookup), settings) };
+          return { ...listener, ...excessOf(quota?.isEnforced ? quota.problem : undefined, settings) };
         case "port lost": {
           const holder = lookup.first(byPort, portOf(listener))?.key;
           return {
             ...listener,
-            conflict: PROTOCOL_HELD,
+            conflict: withReference(PROTOCOL_HELD, referenceTo(listener, lookup)),
             ...(holder === undefined ? {} : { heldBy: holder }),
           };
         }
         default: {
           const holder = lookup.first(byName, nameOf(listener))?.key;
           if (holder === undefined || holder === key) return listener;
-          return { ...listener, conflict: hostnameHeld(listener), heldBy: holder };
+          const held = hasGivenUp(listener, lookup) ? hostnameGivenUp(listener) : hostnameHeld(listener);
+          return {
+            ...listener,
+            conflict: withReference(held, referenceTo(listener, lookup)),
+            heldBy: holder,
+          };
         }
       }
     },
@@ -173,12 +186,24 @@ const PROTOCOL_HELD: Failure = {
   message: "another listener of the Gateway already uses this port with a protocol that cannot share it",
 };
 
-function hostnameHeld({ hostname, port }: EvaluatedListener): Failure {
-  const what = hostname === "" ? `port ${port} without a hostname` : `hostname ${hostname} on port ${port}`;
-  return {
-    reason: "HostnameConflict",
-    message: `${what} is already held by another listener of the Gateway that takes precedence`,
-  };
+function hostnameHeld(listener: EvaluatedListener): Failure {
+  const message = `${shownName(listener)} is already held by another listener of the Gateway that takes precedence`;
+  return { reason: "HostnameConflict", message };
+}
+
+function hostnameGivenUp(listener: EvaluatedListener): Failure {
+  const message = `${shownName(listener)} was given to another listener by the Gateway's owner`;
+  return { reason: "HostnameConflict", message };
+}
+
+function shownName({ hostname, port }: EvaluatedListener): string {
+  return hostname === "" ? `port ${port} without a hostname` : `hostname ${hostname} on port ${port}`;
+}
+
+/** The Gateway's owner knows by the reference what the message must not say. */
+function withReference(failure: Failure, reference: string | undefined): Failure {
+  if (reference === undefined) return failure;
+  return { ...failure, message: `${failure.message} (reference ${reference})` };
 }
 
 function claimOf(
@@ -235,7 +260,7 @@ function twinsOf(
 function deriveLimit(
   graph: Graph,
   listeners: ReadonlyCollection<EvaluatedListener>,
-  quotaProblem: QuotaProblem,
+  quotaOf: ListenerQuota["excessOf"],
   { maxListenersPerGateway: limit }: EngineSettings,
 ): (listener: EvaluatedListener, lookup: Lookup) => boolean {
   if (limit === 0) return () => false;
@@ -244,7 +269,7 @@ function deriveLimit(
     listeners,
     (_key, listener, lookup) => {
       const isRefused = listener.violation !== undefined && listener.refused === listener.violation;
-      return isRefused || quotaProblem(listener, lookup) !== undefined ? undefined : listener;
+      return isRefused || quotaOf(listener, lookup)?.isEnforced === true ? undefined : listener;
     },
   );
   const ofGateway = graph.index("listeners of gateway", counted, (_key, { gateway, rank }) => [

@@ -1,8 +1,8 @@
 /**
  * Policies and what they are attached to (GEP-713). A policy names targets in its own namespace: a
- * Gateway, a ListenerSet, an XListenerSet or a route, each as a whole or by the name of a section.
- * Of two policies of one kind with the same target the older one counts, then the first by
- * `namespace/name`; the other is Conflicted there.
+ * Gateway, a ListenerSet, an XListenerSet, a route or a Service, each as a whole or by the name of
+ * a section. Of two policies of one kind with the same target the older one counts, then the first
+ * by `namespace/name`; the other is Conflicted there.
  */
 import { type Key, keyFor, keyOf } from "../../api/key.ts";
 import type { ObjectMeta } from "../../api/metadata.ts";
@@ -33,7 +33,10 @@ export interface AttachedPolicies<Settings> {
   readonly byObject: Index<AttachedPolicy<Settings>>;
 }
 
-type PolicyResource<Written> = Extract<Resource, { readonly kind: "TrafficPolicy" | "ClientPolicy" }> & {
+/** The kinds of policy that have sections. */
+export type SectionedPolicyKind = "TrafficPolicy" | "ClientPolicy" | "BackendPolicy";
+
+type PolicyResource<Written> = Extract<Resource, { readonly kind: SectionedPolicyKind }> & {
   readonly metadata: ObjectMeta;
   readonly spec: {
     readonly unreadable?: string;

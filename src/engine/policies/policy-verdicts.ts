@@ -1,9 +1,12 @@
 /**
  * What policies say of themselves (GEP-713, PolicyStatus.ancestors), one entry for each target: the
- * Gateway, set or child, and for a route each of its parents.
+ * Gateway, set or child, for a route each of its parents, for a Service each Gateway that reaches
+ * it.
  *
  *   Accepted    the target exists, no older policy has it, and the policy can be applied to it
- *   Programmed  the policy reaches a listener, and the data plane has confirmed all that it reaches
+ *   ResolvedRefs  the Secrets and Services that it refers to can be used; only if it refers to any
+ *   Programmed  the policy reaches a listener, and the data plane has confirmed all that it
+ *               reaches; for a Service only where the data plane refuses it
  *
  * Targets of other controllers have no entry.
  */
@@ -14,7 +17,9 @@ import type { ReadonlyCollection } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
 import type { Index } from "../../graph/index-collection.ts";
 import type { Lookup } from "../../graph/lookup.ts";
+import type { BackendItem } from "../../plan/backend.ts";
 import type { Inputs } from "../foundation/inputs.ts";
+import { sharedBackendId } from "../foundation/item-ids.ts";
 import { type TargetKey, targetParts } from "../foundation/policy-targets.ts";
 import { type Failure, fails, holds, type Verdict } from "../foundation/verdict.ts";
 import type { Attachment } from "../listeners/attachment.ts";
@@ -23,7 +28,12 @@ import type { Owner } from "../listeners/owners.ts";
 import type { RouteAttachment } from "../routes/route-attachment.ts";
 import type { JudgedListener } from "../verdicts/listener-verdicts.ts";
 import type { PolicyVerdict } from "../verdicts/verdicts.ts";
-import { type AttachedPolicies, type AttachedPolicy, policyAt } from "./attached-policies.ts";
+import {
+  type AttachedPolicies,
+  type AttachedPolicy,
+  policyAt,
+  type SectionedPolicyKind,
+} from "./attached-policies.ts";
 
 /** PolicyStatus.ancestors holds at most this many. */
 const MAX_ANCESTORS = 16;
@@ -33,6 +43,7 @@ export interface PolicyVerdictSources {
   readonly attachments: ReadonlyCollection<Attachment>;
   readonly routes: ReadonlyCollection<RouteAttachment>;
   readonly reached: ReachedListeners;
+  readonly backendsOfServices: Index<BackendItem>;
 }
 
 /**
@@ -70,8 +81,14 @@ function reachOf(places: readonly string[], lookup: Lookup, reached: ReachedList
 
 /** Of a kind of policy: why it cannot be applied to a target. */
 export interface TargetProblems<Settings> {
-  readonly ofOwner?: (owner: Owner, section: string | undefined) => Failure | undefined;
+  readonly ofOwner?: (
+    owner: Owner,
+    section: string | undefined,
+    policy: AttachedPolicy<Settings>,
+  ) => Failure | undefined;
   readonly ofRoute?: (kind: RouteKind, policy: AttachedPolicy<Settings>) => Failure | undefined;
+  /** Whether what it refers to can be used; undefined: it refers to nothing. */
+  readonly references?: (policy: AttachedPolicy<Settings>, lookup: Lookup) => Verdict | undefined;
 }
 
 export function deriveAttachedPolicyVerdicts<Settings>(
@@ -85,8 +102,9 @@ export function deriveAttachedPolicyVerdicts<Settings>(
     `${name} verdicts`,
     policies.policies,
     (key, policy, lookup) => {
+      const references = problems.references?.(policy, lookup);
       const ancestors = policy.targets.flatMap((target) =>
-        targetEntries(target, { policy, policies, problems }, lookup, sources),
+        targetEntries(target, { policy, policies, problems, references }, lookup, sources),
       );
       if (ancestors.length === 0) return undefined;
       return {
@@ -98,8 +116,14 @@ export function deriveAttachedPolicyVerdicts<Settings>(
   );
 }
 
-function generationOf(key: Key, lookup: Lookup, { trafficPolicies, clientPolicies }: Inputs): number {
-  const source = kindOf(key) === "TrafficPolicy" ? trafficPolicies : clientPolicies;
+const INPUT_OF_KIND = {
+  TrafficPolicy: "trafficPolicies",
+  ClientPolicy: "clientPolicies",
+  BackendPolicy: "backendPolicies",
+} as const satisfies Record<SectionedPolicyKind, keyof Inputs>;
+
+function generationOf(key: Key, lookup: Lookup, inputs: Inputs): number {
+  const source = inputs[INPUT_OF_KIND[kindOf(key) as SectionedPolicyKind]];
   return (
     lookup.get<{ readonly metadata: { readonly generation?: number } }>(source, key)?.metadata.generation ?? 0
   );
@@ -108,6 +132,7 @@ function generationOf(key: Key, lookup: Lookup, { trafficPolicies, clientPolicie
 interface Judged<Settings> {
   readonly policy: AttachedPolicy<Settings>;
   readonly policies: AttachedPolicies<Settings>;
+  readonly references: Verdict | undefined;
   readonly problems: TargetProblems<Settings>;
 }
 
@@ -120,6 +145,7 @@ function targetEntries<Settings>(
   sources: PolicyVerdictSources,
 ): readonly Entry[] {
   const { object } = targetParts(target);
+  if (kindOf(object) === "Service") return serviceEntries(target, judged, lookup, sources);
   return ROUTE_KINDS.includes(kindOf(object) as RouteKind)
     ? routeEntries(target, judged, lookup, sources)
     : ownerEntries(target, judged, lookup, sources);
@@ -141,10 +167,10 @@ function ownerEntries<Settings>(
   const { owner } = attachment;
   const isListener = section === undefined || owner.listeners.some(({ name }) => name === section);
   const problem = isListener
-    ? (judged.problems.ofOwner?.(owner, section) ?? sharedProblem(target, judged, lookup))
+    ? (judged.problems.ofOwner?.(owner, section, judged.policy) ?? sharedProblem(target, judged, lookup))
     : noSection(object, "listener", section);
   const place = section === undefined ? object : listenerKey(object, section);
-  return [{ ancestorRef, conditions: conditionsOf(problem, reachOf([place], lookup, reached)) }];
+  return [{ ancestorRef, conditions: conditionsOf(problem, reachOf([place], lookup, reached), judged) }];
 }
 
 function routeEntries<Settings>(
@@ -169,7 +195,34 @@ function routeEntries<Settings>(
       lookup,
       reached,
     );
-    return { ancestorRef: { namespace, ...ref }, conditions: conditionsOf(problem, reach) };
+    return { ancestorRef: { namespace, ...ref }, conditions: conditionsOf(problem, reach, judged) };
+  });
+}
+
+/** One for each Gateway that reaches the Service. */
+function serviceEntries<Settings>(
+  target: TargetKey,
+  judged: Judged<Settings>,
+  lookup: Lookup,
+  { inputs, backendsOfServices }: PolicyVerdictSources,
+): readonly Entry[] {
+  const { object, section } = targetParts(target);
+  const service = lookup.get(inputs.services, object);
+  if (service === undefined)
+    return [{ ancestorRef: referenceTo(object, section), conditions: [missing(object)] }];
+  const isPort = section === undefined || service.spec?.ports?.some(({ name }) => name === section) === true;
+  const problem = isPort ? sharedProblem(target, judged, lookup) : noSection(object, "port", section);
+  const items = [...(lookup.get(backendsOfServices, object) ?? [])];
+  // What is refused of a route with a policy of its own is that route's concern.
+  const isRefused = ({ key }: { readonly key: string }): boolean =>
+    sharedBackendId(key) === key && lookup.get(inputs.reports, key)?.state === "rejected";
+  return [...new Set(items.map(({ value }) => value.gateway))].sort().map((gateway) => {
+    const refused = items.some((item) => item.value.gateway === gateway && isRefused(item));
+    const conditions = problem === undefined ? [ACCEPTED] : [fails("Accepted", problem)];
+    return {
+      ancestorRef: referenceTo(`Gateway/${gateway}`, undefined),
+      conditions: refused ? [...conditions, REFUSED] : conditions,
+    };
   });
 }
 
@@ -189,16 +242,30 @@ function sharedProblem<Settings>(
 const ACCEPTED: Verdict = holds("Accepted", "Accepted", "the policy is accepted");
 const PROGRAMMED: Verdict = holds("Programmed", "Programmed", "the data plane applies the policy");
 
+const REFUSED: Verdict = fails("Programmed", {
+  reason: "Refused",
+  message:
+    "the data plane refuses the configuration of a backend of the policy: requests for it are answered with 500",
+});
+
 const NO_LISTENERS: Verdict = fails("Programmed", {
   reason: "NoListeners",
   message: "the policy reaches no accepted listener",
 });
 
-function conditionsOf(problem: Failure | undefined, { programmed, waiting }: Reach): readonly Verdict[] {
+function conditionsOf(
+  problem: Failure | undefined,
+  reach: Reach,
+  { references }: { readonly references: Verdict | undefined },
+): readonly Verdict[] {
   if (problem !== undefined) return [fails("Accepted", problem)];
-  if (waiting === 0) return [ACCEPTED, programmed === 0 ? NO_LISTENERS : PROGRAMMED];
+  return [ACCEPTED, ...(references === undefined ? [] : [references]), programmedBy(reach)];
+}
+
+function programmedBy({ programmed, waiting }: Reach): Verdict {
+  if (waiting === 0) return programmed === 0 ? NO_LISTENERS : PROGRAMMED;
   const message = `${waiting} ${waiting === 1 ? "listener waits" : "listeners wait"} for the data plane`;
-  return [ACCEPTED, fails("Programmed", { reason: "Pending", message })];
+  return fails("Programmed", { reason: "Pending", message });
 }
 
 /**
@@ -229,7 +296,7 @@ function missing(object: Key): Verdict {
   return fails("Accepted", { reason: "TargetNotFound", message });
 }
 
-function noSection(object: Key, what: "listener" | "rule", section: string | undefined): Failure {
+function noSection(object: Key, what: "listener" | "rule" | "port", section: string | undefined): Failure {
   const { kind, name } = partsOf(object);
   return { reason: "TargetNotFound", message: `${kind} ${name} has no ${what} ${section}` };
 }

@@ -8,13 +8,14 @@
  * - `overrides` of all levels hold together, so that a nearer level can only be stricter.
  * - Of the `defaults` the nearest one holds. A farther one gives way to it, and to an override of
  *   the same field at a nearer level.
- * - Fields are decided one by one; `clientAddresses` and `rateLimits` are each one unit.
+ * - Fields are decided one by one, and each is one unit.
  */
 import { type Key, partsOf } from "../../api/key.ts";
 import type { RateLimit, TrafficSettings } from "../../api/traffic-policy.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
 import type { AddressCheck, GuardCheck, GuardItem, RateLimitCheck } from "../../plan/guard.ts";
+import type { RequestBodyCheck } from "../../plan/limits/request-limits.ts";
 import type { ItemId } from "../../plan/plan.ts";
 import type { RuleOrigin } from "../../plan/rule.ts";
 import { milliseconds } from "../foundation/durations.ts";
@@ -28,17 +29,47 @@ import {
   type PolicySettings,
   policyAt,
 } from "./attached-policies.ts";
+import { AUTHENTICATION_FIELDS, type ReferringCheck, readAuthentication } from "./authentication.ts";
 import { readNetworks } from "./networks.ts";
+import { readRequestBody, type Unreadable } from "./request-limits.ts";
+import {
+  type HoldingSetting,
+  RULE_FIELDS,
+  type RuleField,
+  type RuleSetting,
+  readRuleSettings,
+} from "./rule-settings.ts";
 
-/** The units that are decided one by one, in the order in which they are checked. */
-export const TRAFFIC_FIELDS = ["clientAddresses", "rateLimits"] as const;
-export type TrafficField = (typeof TRAFFIC_FIELDS)[number];
+/** Fields whose settings are guards, in the order in which they are checked. */
+const GUARD_FIELDS = [
+  "clientAddresses",
+  "rateLimits",
+  "apiKeys",
+  "basicAuth",
+  "jwt",
+  "externalAuth",
+  "requestBody",
+] as const;
+
+/** The units that are decided one by one. */
+export type GuardField = (typeof GUARD_FIELDS)[number];
+export type TrafficField = GuardField | RuleField;
+export const TRAFFIC_FIELDS: readonly TrafficField[] = [...GUARD_FIELDS, ...RULE_FIELDS];
+/** An override of these only limits what others ask for, so that it takes no default's place. */
+const LIMITING_FIELDS: readonly TrafficField[] = ["retries"];
 
 /**
- * The checks of each field that is set. A field that cannot be read has `undefined` for its checks:
- * what it guards stays closed.
+ * What each field that is set says. A field that cannot be read is `undefined`: what it guards, or
+ * would change, stays closed.
  */
-export type TrafficChecks = Readonly<Partial<Record<TrafficField, readonly GuardCheck[] | undefined>>>;
+export type TrafficChecks = Readonly<
+  Partial<
+    Record<GuardField, readonly PolicyCheck[] | undefined> &
+      Record<RuleField, readonly RuleSetting[] | undefined>
+  >
+>;
+
+export type PolicyCheck = AddressCheck | RateLimitCheck | ReferringCheck | RequestBodyCheck;
 
 export type TrafficPolicies = AttachedPolicies<TrafficChecks>;
 export type AttachedTrafficPolicy = AttachedPolicy<TrafficChecks>;
@@ -47,13 +78,13 @@ const LONGEST_PERIOD_MS = 86_400_000;
 
 export const TRAFFIC_SETTINGS: PolicySettings<TrafficSettings, TrafficChecks> = {
   read: readTrafficSettings,
-  closed: { clientAddresses: undefined, rateLimits: undefined },
+  closed: Object.fromEntries(TRAFFIC_FIELDS.map((field) => [field, undefined])),
 };
 
 function readTrafficSettings(
   written: TrafficSettings,
 ): { readonly settings: TrafficChecks } | { readonly settings: TrafficChecks; readonly problem: string } {
-  const settings: { -readonly [Field in TrafficField]?: readonly GuardCheck[] | undefined } = {};
+  const settings: { -readonly [Field in TrafficField]?: TrafficChecks[Field] } = {};
   let problem: string | undefined;
   if (written.clientAddresses !== undefined) {
     const check = readAddresses(written.clientAddresses);
@@ -66,11 +97,20 @@ function readTrafficSettings(
     settings.rateLimits = wrong === undefined ? (checks as readonly RateLimitCheck[]) : undefined;
     if (wrong !== undefined) problem ??= `rateLimits: ${wrong.problem}`;
   }
+  for (const [field, reading] of readAuthentication(written)) {
+    settings[field] = "problem" in reading ? undefined : [reading];
+    if ("problem" in reading) problem ??= `${field}: ${reading.problem}`;
+  }
+  if (written.requestBody !== undefined) {
+    const check = readRequestBody(written.requestBody);
+    settings.requestBody = "problem" in check ? undefined : [check];
+    if ("problem" in check) problem ??= `requestBody.${check.problem}`;
+  }
+  for (const [field, reading] of readRuleSettings(written)) {
+    settings[field] = "problem" in reading ? undefined : [reading];
+    if ("problem" in reading) problem ??= reading.problem;
+  }
   return problem === undefined ? { settings } : { settings, problem };
-}
-
-interface Unreadable {
-  readonly problem: string;
 }
 
 function readAddresses({
@@ -132,7 +172,7 @@ export function effectiveSettings<Policy extends PolicySections>(
         nearestDefault = { policy, section: "defaults", field };
       if (policy.overrides !== undefined && field in policy.overrides) {
         found.push({ policy, section: "overrides", field });
-        nearestDefault = undefined;
+        if (!LIMITING_FIELDS.includes(field)) nearestDefault = undefined;
       }
     }
     return nearestDefault === undefined ? found : [...found, nearestDefault];
@@ -166,11 +206,37 @@ export function guardIds(
     .filter(({ field }) => fieldsOfRules(kind).includes(field))
     .flatMap((setting) => {
       const checks = setting.policy[setting.section]?.[setting.field];
-      // Without an item a data plane answers 500: a guard that cannot be read is never open.
+      if (checks !== undefined && isRuleField(setting.field)) return [];
+      // Without an item a data plane answers 500: what cannot be read is never open.
       return (checks ?? [undefined]).map((_check, place) => guardId(gateway, setting, place));
     });
   // A policy may be attached at two levels of a rule: its limits count a request once.
   return [...new Set(ids)];
+}
+
+export function isRuleField(field: TrafficField): field is RuleField {
+  return (RULE_FIELDS as readonly string[]).includes(field);
+}
+
+/** What holds among the settings that become part of rules. */
+export function ruleSettings(
+  kind: RuleOrigin["kind"],
+  effective: readonly EffectiveSetting[],
+): readonly HoldingSetting[] {
+  const fields = fieldsOfRules(kind);
+  const seen = new Set<string>();
+  return effective.flatMap(({ policy, section, field }) => {
+    if (!isRuleField(field) || !fields.includes(field)) return [];
+    // A policy may be attached at two levels of a rule: what it adds is added once.
+    const source = `${policy.key} ${section} ${field}`;
+    if (seen.has(source)) return [];
+    seen.add(source);
+    return (policy[section]?.[field] ?? []).map((setting) => ({
+      setting,
+      isOverride: section === "overrides",
+      namespace: partsOf(policy.key).namespace,
+    }));
+  });
 }
 
 /** `guard:infra/gw:infra/base:overrides.rateLimits.0` */
@@ -179,22 +245,39 @@ function guardId(gateway: Key, { policy, section, field }: EffectiveSetting, pla
   return `guard:${gatewayName(gateway)}:${namespace}/${name}:${section}.${field}.${place}`;
 }
 
-/** The checks of a policy, as items of one Gateway. */
-export function guardItems(gateway: Key, policy: AttachedTrafficPolicy): readonly GuardItem[] {
+/** A check of a policy, and the item that it is at a Gateway. */
+export interface PlacedCheck {
+  readonly check: PolicyCheck;
+  readonly item: (check: GuardCheck) => GuardItem;
+}
+
+export function placedChecks(gateway: Key, policy: AttachedTrafficPolicy): readonly PlacedCheck[] {
   const { namespace, name } = partsOf(policy.key);
   return (["overrides", "defaults"] as const).flatMap((section) =>
-    TRAFFIC_FIELDS.flatMap((field) =>
-      (policy[section]?.[field] ?? []).map(
-        (check, place): GuardItem => ({
+    GUARD_FIELDS.flatMap((field) =>
+      (policy[section]?.[field] ?? []).map((check, place) => ({
+        check,
+        item: (resolved: GuardCheck): GuardItem => ({
           type: "guard",
           id: guardId(gateway, { policy, section, field }, place),
           gateway: gatewayName(gateway),
           policy: { namespace, name },
-          check,
+          check: resolved,
         }),
-      ),
+      })),
     ),
   );
+}
+
+/** The checks of a policy that refer to something. */
+export function referringChecks({ overrides, defaults }: AttachedTrafficPolicy): readonly ReferringCheck[] {
+  return [overrides, defaults].flatMap((settings) =>
+    AUTHENTICATION_FIELDS.flatMap((field) => (settings?.[field] ?? []).filter(isReferring)),
+  );
+}
+
+export function isReferring(check: PolicyCheck): check is ReferringCheck {
+  return check.type !== "addresses" && check.type !== "rateLimit" && check.type !== "requestBody";
 }
 
 /** The levels of a listener: those of its Gateway, its owner and its own. */

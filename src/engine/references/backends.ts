@@ -4,8 +4,8 @@
  */
 import type { EndpointSlice, Service, ServicePort } from "../../api/core.ts";
 import { type Key, keyFor } from "../../api/key.ts";
-import type { Referrer } from "../../api/reference-grants.ts";
 import type { BackendObjectReference } from "../../api/references.ts";
+import type { Referrer } from "../../api/rules/reference-grants.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
 import type { Index } from "../../graph/index-collection.ts";
@@ -39,7 +39,7 @@ export function resolveBackend(
     );
   }
   if (!isPermitted(lookup, grants, from, { ...reference, namespace })) {
-    const message = `no ReferenceGrant in namespace ${namespace} lets ${from.kind}s of namespace ${from.namespace} use Service ${reference.name}`;
+    const message = `no ReferenceGrant in namespace ${namespace} lets ${plural(from.kind)} of namespace ${from.namespace} use Service ${reference.name}`;
     return unresolved("RefNotPermitted", message);
   }
   const key = keyFor("Service", namespace, reference.name);
@@ -62,6 +62,10 @@ export function resolveBackend(
   return { target: { namespace, name: reference.name, port } };
 }
 
+function plural(kind: string): string {
+  return `${kind.replace(/y$/, "ie")}s`;
+}
+
 function unresolved(reason: string, message: string): { readonly failure: Failure } {
   return { failure: { reason, message } };
 }
@@ -75,11 +79,21 @@ export interface BackendUse {
   readonly target: BackendTarget;
 }
 
+export interface BackendSources {
+  readonly policies: BackendPolicies;
+  readonly endpoints: ServiceEndpoints;
+  /** What policies say of a backend. */
+  readonly settingsOf: (
+    use: BackendUse & { readonly portName: string | undefined },
+    lookup: Lookup,
+  ) => Pick<BackendItem, "balancing" | "persistence" | "limits">;
+}
+
 export function deriveBackends(
   graph: Graph,
   inputs: Inputs,
   uses: Index<BackendUse>,
-  { policies, endpoints }: { readonly policies: BackendPolicies; readonly endpoints: ServiceEndpoints },
+  { policies, endpoints, settingsOf }: BackendSources,
 ): ReadonlyCollection<BackendItem> {
   return graph.derive("backend items", uses, (id, entries, lookup): BackendItem | undefined => {
     const use = entries.at(0)?.value;
@@ -95,12 +109,13 @@ export function deriveBackends(
       type: "backend",
       id,
       gateway: gatewayName(gateway),
-      service: target,
+      service: { namespace: target.namespace, name: target.name, port: target.port },
       protocol: protocolOf(port),
       endpoints: endpointsOf(service, port, slices).filter(
         ({ address, port: at }) => !endpoints.isRefused(address, at),
       ),
       ...(policy?.tls === undefined ? {} : { tls: policy.tls }),
+      ...settingsOf({ gateway, target, portName: port.name }, lookup),
       ...(policy?.refused === undefined ? {} : { refused: policy.refused }),
     };
   });

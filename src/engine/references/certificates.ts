@@ -5,8 +5,8 @@
  */
 import type { Key } from "../../api/key.ts";
 import { keyFor } from "../../api/key.ts";
-import type { Referrer } from "../../api/reference-grants.ts";
 import type { ObjectReference } from "../../api/references.ts";
+import type { Referrer } from "../../api/rules/reference-grants.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
 import type { Lookup } from "../../graph/lookup.ts";

@@ -9,7 +9,7 @@ import { GATEWAY_GROUP } from "../../api/resource.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
 import type { Lookup } from "../../graph/lookup.ts";
-import type { ClientValidation } from "../../plan/plan.ts";
+import type { ClientValidation } from "../../plan/client-validation.ts";
 import type { Inputs } from "../foundation/inputs.ts";
 import type { Failure } from "../foundation/verdict.ts";
 import type { Certificates } from "./certificates.ts";

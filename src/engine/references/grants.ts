@@ -1,5 +1,6 @@
 /**
- * ReferenceGrants as the engine looks them up. Their rules are in `src/api/reference-grants.ts`.
+ * ReferenceGrants as the engine looks them up. Their rules are in
+ * `src/api/rules/reference-grants.ts`.
  */
 import type { ReferenceGrant } from "../../api/policies.ts";
 import {
@@ -8,7 +9,7 @@ import {
   permissionsOf,
   type Referent,
   type Referrer,
-} from "../../api/reference-grants.ts";
+} from "../../api/rules/reference-grants.ts";
 import type { ReadonlyCollection } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
 import type { Index } from "../../graph/index-collection.ts";

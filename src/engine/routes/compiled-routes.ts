@@ -5,7 +5,7 @@ import type { ReadonlyCollection } from "../../graph/collection.ts";
 import type { Graph } from "../../graph/graph.ts";
 import type { Lookup } from "../../graph/lookup.ts";
 import type { Inputs } from "../foundation/inputs.ts";
-import { backendId } from "../foundation/item-ids.ts";
+import { backendId, gatewayName } from "../foundation/item-ids.ts";
 import type { EngineSettings } from "../foundation/settings.ts";
 import type { ListenerKey } from "../listeners/listeners.ts";
 import { resolveBackend } from "../references/backends.ts";
@@ -42,10 +42,12 @@ export function deriveCompiledRoutes(
     readonly grants: Grants;
     readonly endpoints: ServiceEndpoints;
     readonly attachments: ReadonlyCollection<RouteAttachment>;
+    /** What a rule reaches its backends as, see `BackendTarget.use`. */
+    readonly useOf: (route: Key, ruleName: string | undefined, lookup: Lookup) => string | undefined;
   },
   settings: EngineSettings,
 ): ReadonlyCollection<CompiledRoute> {
-  const { inputs, grants, endpoints, attachments } = sources;
+  const { inputs, grants, endpoints, attachments, useOf } = sources;
   return graph.expand<RouteAttachment, CompiledRoute>(
     "compiled routes",
     attachments,
@@ -57,11 +59,18 @@ export function deriveCompiledRoutes(
         kind: route.kind,
         namespace: partsOf(key).namespace,
       };
-      return gatewaysOf(attachment).map((gateway) => {
+      return gatewaysOfRoute(attachment).map((gateway) => {
         const compiled = compileRules(route, {
           features: settings.features,
-          resolve: (reference) => resolveBackend(reference, from, lookup, { inputs, grants, endpoints }),
+          resolve: (reference, ruleName) => {
+            const resolved = resolveBackend(reference, from, lookup, { inputs, grants, endpoints });
+            const use = "target" in resolved ? useOf(key, ruleName, lookup) : undefined;
+            return "failure" in resolved || use === undefined
+              ? resolved
+              : { target: { ...resolved.target, use } };
+          },
           idOf: (target) => backendId(gateway, target),
+          gateway: gatewayName(gateway),
         });
         return [
           compiledRouteKey(key, gateway),
@@ -89,7 +98,7 @@ export function anyCompiled(
   lookup: Lookup,
   compiled: ReadonlyCollection<CompiledRoute>,
 ): CompiledRoute | undefined {
-  return lookup.get(compiled, compiledRouteKey(route, gatewaysOf(attachment)[0] ?? NO_GATEWAY));
+  return lookup.get(compiled, compiledRouteKey(route, gatewaysOfRoute(attachment)[0] ?? NO_GATEWAY));
 }
 
 function listenersAt({ parents }: RouteAttachment, at: Key): readonly ListenerKey[] {
@@ -101,7 +110,7 @@ function listenersAt({ parents }: RouteAttachment, at: Key): readonly ListenerKe
 }
 
 /** Every Gateway that the route has a binding at, or the placeholder. */
-export function gatewaysOf({ parents }: RouteAttachment): readonly Key[] {
+export function gatewaysOfRoute({ parents }: RouteAttachment): readonly Key[] {
   const gateways = new Set(parents.flatMap(({ bindings }) => bindings.map(({ gateway }) => gateway)));
   return gateways.size === 0 ? [NO_GATEWAY] : [...gateways];
 }

@@ -22,7 +22,8 @@ import type { Failure } from "../foundation/verdict.ts";
 import type { Attachment } from "../listeners/attachment.ts";
 import type { EvaluatedListener, ListenerKey } from "../listeners/listeners.ts";
 import type { Tenancy } from "../tenancy/tenancy.ts";
-import { hostnameProblem, listenerProblem } from "../tenancy/tenant-rights.ts";
+import { hostnameProblem, listenerProblem, routeKindProblem } from "../tenancy/tenant-rights.ts";
+import { deriveRouteQuota, type RouteQuota } from "./route-quota.ts";
 
 /** A route at one listener. */
 export interface RouteBinding {
@@ -66,7 +67,7 @@ export function deriveRouteAttachments(
   graph: Graph,
   inputs: Inputs,
   sources: RouteSources,
-): ReadonlyCollection<RouteAttachment> {
+): { readonly routes: ReadonlyCollection<RouteAttachment>; readonly routeQuota: RouteQuota } {
   const defaultGateways = graph.index("default gateways", inputs.gateways, (_key, { spec }) =>
     spec.defaultScope === "All" ? [{ at: "All" }] : [],
   );
@@ -84,7 +85,8 @@ export function deriveRouteAttachments(
       return parents.length === 0 ? undefined : { route: key, parents: exact(parents) };
     },
   );
-  return settleRivalries(graph, inputs, evaluated);
+  const routeQuota = deriveRouteQuota(graph, inputs, { evaluated, tenancy: sources.tenancy });
+  return { routes: settleRivalries(graph, inputs, evaluated, routeQuota), routeQuota };
 }
 
 function referenceTo({ metadata }: Gateway): ParentReference {
@@ -139,9 +141,11 @@ function attach(
       "no hostname of the route matches a hostname of the listeners",
     );
   }
-  const tenant = isOfPlatform(attachment)
-    ? tenantProblem({ namespace: home, bindings, listeners: allowed }, lookup, tenancy)
-    : undefined;
+  const tenant =
+    kindProblem(route, attachment.gateway, lookup, tenancy) ??
+    (isOfPlatform(attachment)
+      ? tenantProblem({ namespace: home, bindings, listeners: allowed }, lookup, tenancy)
+      : undefined);
   if (tenant === undefined) return { ref, bindings: exact(bindings) };
   const { problem, isEnforced } = tenant;
   const violation = attachment.gateway;
@@ -154,6 +158,23 @@ interface AttachedRoute {
   readonly namespace: string;
   readonly bindings: readonly RouteBinding[];
   readonly listeners: readonly EvaluatedListener[];
+}
+
+interface TenantProblem {
+  readonly problem: Failure;
+  readonly isEnforced: boolean;
+}
+
+/** Kinds are judged at every listener of the Gateway, also at the tenant's own. */
+function kindProblem(
+  { kind, metadata }: Route,
+  gateway: Key,
+  lookup: Lookup,
+  { rightsAt }: Tenancy,
+): TenantProblem | undefined {
+  const found = rightsAt(gateway, metadata.namespace ?? "", lookup);
+  const problem = found && routeKindProblem(kind, found.rights);
+  return problem && { problem, isEnforced: found.isEnforced };
 }
 
 /** A Gateway's own listeners, and those of sets and children in its own namespace. */
@@ -169,7 +190,7 @@ function tenantProblem(
   { namespace, bindings, listeners }: AttachedRoute,
   lookup: Lookup,
   { rightsAt }: Tenancy,
-): { readonly problem: Failure; readonly isEnforced: boolean } | undefined {
+): TenantProblem | undefined {
   for (const { gateway, listener: key, hostnames } of bindings) {
     const found = rightsAt(gateway, namespace, lookup);
     if (found === undefined) return undefined;
@@ -242,6 +263,7 @@ function settleRivalries(
   graph: Graph,
   inputs: Inputs,
   evaluated: ReadonlyCollection<RouteAttachment>,
+  quota: RouteQuota,
 ): ReadonlyCollection<RouteAttachment> {
   const grpcAt = graph.index("grpc routes by listener", evaluated, (key, attachment) =>
     key.startsWith("GRPCRoute/") ? listenersOf(attachment).map((at) => ({ at })) : [],
@@ -262,12 +284,14 @@ function settleRivalries(
           kind: route?.kind,
           rank: route ? ageRank(route.metadata) : "",
           patterns: patternsAt(value, listener),
+          isExcess: quota.isExcess(key, listenerGateway(value, listener), lookup),
         };
       })
       .sort((a, b) => (a.rank < b.rank || (a.rank === b.rank && a.key < b.key) ? -1 : 1));
     const lost: string[] = [];
     const kept: typeof byAge = [];
     for (const candidate of byAge) {
+      if (candidate.isExcess) continue;
       const rival = kept.some(
         (other) =>
           other.kind !== candidate.kind &&
@@ -282,7 +306,8 @@ function settleRivalries(
   return graph.derive<RouteAttachment, RouteAttachment>(
     "settled route attachments",
     evaluated,
-    (key, attachment, lookup) => {
+    (key, asked, lookup) => {
+      const attachment = quota.within(asked, lookup);
       const loses = (binding: RouteBinding): boolean =>
         lookup.get(losers, binding.listener)?.includes(key) ?? false;
       if (!attachment.parents.some(({ bindings }) => bindings.some(loses))) return attachment;
@@ -304,6 +329,11 @@ const RIVAL: Failure = {
 
 function listenersOf(attachment: RouteAttachment): ListenerKey[] {
   return [...new Set(attachment.parents.flatMap(({ bindings }) => bindings.map(({ listener }) => listener)))];
+}
+
+function listenerGateway({ parents }: RouteAttachment, listener: ListenerKey): Key {
+  const bindings = parents.flatMap((parent) => parent.bindings);
+  return bindings.find((binding) => binding.listener === listener)?.gateway ?? "";
 }
 
 function patternsAt(attachment: RouteAttachment, listener: ListenerKey): string[] {

@@ -59,7 +59,10 @@ function ofHost(host: string, rules: NonNullable<ItemReport["rules"]>): readonly
 function ofBackend(id: string, lookup: Lookup, uses: Index<BackendUse>): readonly RouteRefusal[] {
   const found = new Map<Key, RouteRefusal>();
   for (const { key, value } of lookup.get(uses, id) ?? []) {
-    const route = key.slice(0, key.indexOf("@"));
+    const at = key.indexOf("@");
+    // A guard uses it.
+    if (at < 0) continue;
+    const route = key.slice(0, at);
     const { namespace, name, port } = value.target;
     const own = partsOf(route).namespace === namespace ? name : `${namespace}/${name}`;
     const message = `the data plane refuses the configuration of Service ${own}, port ${port}: requests for it are answered with 500`;

@@ -10,6 +10,8 @@ import type {
   Route,
   SessionPersistence,
 } from "../../api/routes.ts";
+import type { ExternalAuthCheck } from "../../plan/authentication.ts";
+import type { GuardItem } from "../../plan/guard.ts";
 import { boundedRetry, DEFAULT_RETRY_ATTEMPTS } from "../../plan/retry-limits.ts";
 import type {
   Action,
@@ -25,6 +27,7 @@ import { milliseconds } from "../foundation/durations.ts";
 import type { BackendTarget } from "../foundation/item-ids.ts";
 import type { Failure } from "../foundation/verdict.ts";
 import { type CompiledRules, type Resolve, Unservable } from "./compiled.ts";
+import type { FilterGuard } from "./external-auth.ts";
 import { type CompiledFilters, compileFilters, type FilterContext, unsupported } from "./filters.ts";
 import { compileGrpcMatch, compileHttpMatch } from "./matches.ts";
 import { checkedNumber, checkedPersistence } from "./wire-text.ts";
@@ -33,8 +36,12 @@ export interface CompileContext {
   readonly features: ReadonlySet<string>;
   readonly resolve: (
     reference: Parameters<Resolve>[0],
+    /** Of the rule that refers to it. */
+    ruleName: string | undefined,
   ) => { readonly target: BackendTarget } | { readonly failure: Failure };
   readonly idOf: (target: BackendTarget) => string;
+  /** Of the Gateway, in the plan's words. */
+  readonly gateway: string;
 }
 
 type AnyRule = HttpRouteRule & GrpcRouteRule;
@@ -44,9 +51,11 @@ export function compileRules(route: Route, context: CompileContext): CompiledRul
   const unresolved: Failure[] = [];
   const dropped: { rule: number; failure: Failure }[] = [];
   const targets = new Map<string, BackendTarget>();
+  const guards: GuardItem[] = [];
 
+  let ruleName: string | undefined;
   const resolve: Resolve = (reference) => {
-    const result = context.resolve(reference);
+    const result = context.resolve(reference, ruleName);
     if ("failure" in result) {
       unresolved.push(result.failure);
       return undefined;
@@ -62,14 +71,18 @@ export function compileRules(route: Route, context: CompileContext): CompiledRul
   };
 
   for (const [index, rule] of rulesOf(route).entries()) {
+    ruleName = rule.name;
     const matches = compileMatches(route, rule);
-    const action =
+    const compiled =
       matches instanceof Unservable ? matches : compileAction(route, rule, resolve, filterContext);
-    if (matches instanceof Unservable || action instanceof Unservable) {
-      const { failure } = matches instanceof Unservable ? matches : (action as Unservable);
+    if (matches instanceof Unservable || compiled instanceof Unservable) {
+      const { failure } = matches instanceof Unservable ? matches : (compiled as Unservable);
       dropped.push({ rule: index, failure });
       continue;
     }
+    const { action } = compiled;
+    const placed = placeGuards(compiled.guards, { route, rule: index, gateway: context.gateway });
+    guards.push(...placed.items);
     for (const [place, match] of matches.entries()) {
       const origin: RuleOrigin = {
         kind: route.kind,
@@ -79,7 +92,7 @@ export function compileRules(route: Route, context: CompileContext): CompiledRul
         ...(rule.name === undefined ? {} : { ruleName: rule.name }),
         match: place,
       };
-      rules.push({ origin, match, action });
+      rules.push({ origin, match, action, ...(placed.ids.length === 0 ? {} : { guards: placed.ids }) });
     }
   }
   // Copies drop the spare room of arrays that grew: compiled rules are kept for every route.
@@ -88,6 +101,7 @@ export function compileRules(route: Route, context: CompileContext): CompiledRul
     unresolved: unresolved.length === 0 ? NONE : unresolved.slice(),
     dropped: dropped.length === 0 ? NONE : dropped.slice(),
     targets: [...targets.values()],
+    guards: guards.length === 0 ? NONE : guards,
   };
 }
 
@@ -123,28 +137,68 @@ function compileAction(
   rule: AnyRule,
   resolve: Resolve,
   filterContext: FilterContext,
-): Action | Unservable {
+): CompiledAction | Unservable {
   const compiled = compileFilters(rule.filters, filterContext);
   if (compiled instanceof Unservable) return compiled;
-  if (compiled.redirect !== undefined) return { ...compiled.redirect, filters: compiled.filters };
+  const { guards = NONE } = compiled;
+  if (compiled.redirect !== undefined) {
+    const filter = compiled.broken;
+    const redirect: Action = { ...compiled.redirect, filters: compiled.filters };
+    return { action: filter === undefined ? redirect : respond(filter), guards };
+  }
   const policies = compilePolicies(rule, filterContext.features);
   if (policies instanceof Unservable) return policies;
   const backends: { backend?: string; weight: number; filters: Filters }[] = [];
   for (const reference of (rule.backendRefs ?? []) as readonly FilteredBackendRef[]) {
     const own = compileFilters(reference.filters, filterContext);
     if (own instanceof Unservable) return own;
+    // What is asked for one backend alone would have to be asked after the choice of a backend.
+    if (own.guards !== undefined) return unsupported("filter ExternalAuth of a backendRef");
     const backend = resolve(reference);
     const usable = backend !== undefined && own.broken === undefined;
     backends.push({ ...(usable ? { backend } : {}), weight: reference.weight, filters: own.filters });
   }
-  return (
-    broken(compiled, route, backends) ?? {
-      type: "forward",
-      backends: backends.slice(),
-      filters: compiled.filters,
-      ...policies,
-    }
-  );
+  const action: Action = broken(compiled, route, backends) ?? {
+    type: "forward",
+    backends: backends.slice(),
+    filters: compiled.filters,
+    ...policies,
+  };
+  return { action, guards };
+}
+
+interface CompiledAction {
+  readonly action: Action;
+  readonly guards: readonly FilterGuard[];
+}
+
+/** A rule names its guards also where a reference does not resolve and there is no item. */
+function placeGuards(
+  guards: readonly FilterGuard[],
+  at: { readonly route: Route; readonly rule: number; readonly gateway: string },
+): { readonly ids: readonly string[]; readonly items: readonly GuardItem[] } {
+  const { kind, metadata } = at.route;
+  const { namespace = "", name } = metadata;
+  const ids: string[] = [];
+  const items: GuardItem[] = [];
+  for (const [place, { check }] of guards.entries()) {
+    const id = `guard:${at.gateway}:${kind}/${namespace}/${name}:rules.${at.rule}.externalAuth.${place}${asked(check)}`;
+    ids.push(id);
+    if (check === undefined) continue;
+    const policy = { kind: "HTTPRoute", namespace, name } as const;
+    items.push({ type: "guard", id, gateway: at.gateway, policy, check });
+  }
+  return { ids, items };
+}
+
+/**
+ * Whom a guard asks is part of its id. Rules move within a route, and a data plane that learns of
+ * it late must not ask the service of another rule.
+ */
+function asked(check: ExternalAuthCheck | undefined): string {
+  if (check === undefined) return "";
+  const service = check.backend.replace(/^backend:[^:]*:/, "");
+  return ` ${check.protocol ?? "http"}:${service}${check.path.value}`;
 }
 
 /** What is answered with 500: a filter that cannot be applied, or nobody to forward to. */
@@ -153,13 +207,16 @@ function broken(
   route: Route,
   backends: readonly { readonly backend?: string }[],
 ): RespondAction | undefined {
-  if (filter !== undefined) return { type: "respond", status: 500, reason: filter };
+  if (filter !== undefined) return respond(filter);
   if (route.kind !== "HTTPRoute" && route.kind !== "GRPCRoute") return undefined;
-  if (backends.length === 0) return { type: "respond", status: 500, reason: "the rule has no backendRefs" };
-  if (backends.every(({ backend }) => backend === undefined)) {
-    return { type: "respond", status: 500, reason: "no backendRef of the rule can be resolved" };
-  }
+  if (backends.length === 0) return respond("the rule has no backendRefs");
+  if (backends.every(({ backend }) => backend === undefined))
+    return respond("no backendRef of the rule can be resolved");
   return undefined;
+}
+
+function respond(reason: string): RespondAction {
+  return { type: "respond", status: 500, reason };
 }
 
 const NO_POLICIES: Pick<ForwardAction, "timeouts"> = { timeouts: {} };

@@ -1,3 +1,4 @@
+import type { GuardItem } from "../../plan/guard.ts";
 import type { Rule } from "../../plan/rule.ts";
 import type { BackendTarget } from "../foundation/item-ids.ts";
 import type { Failure } from "../foundation/verdict.ts";
@@ -10,6 +11,8 @@ export interface CompiledRules {
   /** Rules that cannot be served as written and are left out, by index. */
   readonly dropped: readonly { readonly rule: number; readonly failure: Failure }[];
   readonly targets: readonly BackendTarget[];
+  /** Of filters that are guards of their rules. */
+  readonly guards: readonly GuardItem[];
 }
 
 /**

@@ -5,6 +5,7 @@
 import type { HeaderModifier, PathModifier, RouteFilter } from "../../api/routes.ts";
 import type { Filters, HeaderEdit, Mirror, PathEdit, RedirectAction } from "../../plan/rule.ts";
 import { type Resolve, Unservable } from "./compiled.ts";
+import { type FilterGuard, readExternalAuthFilter } from "./external-auth.ts";
 import {
   checkedHeaderName,
   checkedHeaderValue,
@@ -18,6 +19,8 @@ export interface CompiledFilters {
   readonly redirect?: Omit<RedirectAction, "filters">;
   /** A filter that cannot be resolved: requests get 500 rather than an answer without it. */
   readonly broken?: string;
+  /** In the order of the filters. */
+  readonly guards?: readonly FilterGuard[];
 }
 
 export interface FilterContext {
@@ -37,7 +40,6 @@ const FEATURE_OF_FILTER: Readonly<Record<string, string>> = {
   ResponseHeaderModifier: "HTTPRouteResponseHeaderModification",
   RequestMirror: "HTTPRouteRequestMirror",
   CORS: "HTTPRouteCORS",
-  ExternalAuth: "HTTPRouteExternalAuth",
 };
 
 const NO_FILTERS: CompiledFilters = { filters: {} };
@@ -50,6 +52,7 @@ export function compileFilters(
   const filters: Mutable<Filters> = {};
   let redirect: CompiledFilters["redirect"];
   let broken: string | undefined;
+  const guards: FilterGuard[] = [];
   for (const filter of list) {
     const feature = FEATURE_OF_FILTER[filter.type];
     if (feature !== undefined && !context.features.has(feature)) return unsupported(`filter ${filter.type}`);
@@ -85,11 +88,15 @@ export function compileFilters(
         filters.mirrors = [...(filters.mirrors ?? []), mirror(filter, context.resolve)];
         break;
       case "CORS":
-        filters.cors = corsPolicy(filter);
+        filters.cors = compiledCors(filter);
         break;
-      case "ExternalAuth":
-        filters.externalAuth = externalAuth(filter, context.resolve);
+      case "ExternalAuth": {
+        if (filter.externalAuth === undefined) return unsupported("filter ExternalAuth without settings");
+        const guard = readExternalAuthFilter(filter.externalAuth, context.resolve);
+        if (guard instanceof Unservable) return guard;
+        guards.push(guard);
         break;
+      }
       case "ExtensionRef": {
         const { group = "", kind = "", name = "" } = filter.extensionRef ?? {};
         broken = `extension filter ${group}/${kind} ${name} is not known`;
@@ -107,6 +114,7 @@ export function compileFilters(
     filters,
     ...(redirect === undefined ? {} : { redirect }),
     ...(broken === undefined ? {} : { broken }),
+    ...(guards.length === 0 ? {} : { guards }),
   };
 }
 
@@ -122,12 +130,11 @@ function checkedText(filter: RouteFilter): Unservable | undefined {
     checkedHostname(urlRewrite?.hostname, "the hostname of a rewrite") ??
     checkedNumber(requestRedirect?.port, [1, 65_535], "the port of a redirect") ??
     checkedShare(filter) ??
-    checkedCors(filter) ??
-    checkedPath(filter.externalAuth?.http?.path, "the path for authorization")
+    checkedCors(filter)
   );
 }
 
-function checkedModifier(modifier: HeaderModifier | undefined): Unservable | undefined {
+export function checkedModifier(modifier: HeaderModifier | undefined): Unservable | undefined {
   for (const name of modifier?.remove ?? []) {
     const problem = checkedHeaderName(name);
     if (problem !== undefined) return problem;
@@ -154,7 +161,7 @@ function checkedShare({ requestMirror }: RouteFilter): Unservable | undefined {
 }
 
 /** All of these are put into headers of the answer. */
-function checkedCors({ cors }: RouteFilter): Unservable | undefined {
+export function checkedCors({ cors }: Pick<RouteFilter, "cors">): Unservable | undefined {
   for (const list of [cors?.allowOrigins, cors?.allowMethods, cors?.allowHeaders, cors?.exposeHeaders]) {
     for (const value of list ?? []) {
       const problem = checkedHeaderValue("of a CORS policy", value);
@@ -169,7 +176,7 @@ export function unsupported(what: string): Unservable {
 }
 
 /** The order within one modifier is set, add, remove. */
-function headerEdits(modifier: HeaderModifier | undefined): HeaderEdit[] {
+export function headerEdits(modifier: HeaderModifier | undefined): HeaderEdit[] {
   return [
     ...(modifier?.set ?? []).map(
       ({ name, value }): HeaderEdit => ({ op: "set", name: name.toLowerCase(), value }),
@@ -197,7 +204,7 @@ function mirror({ requestMirror }: RouteFilter, resolve: Resolve): Mirror {
   };
 }
 
-function corsPolicy({ cors }: RouteFilter): NonNullable<Filters["cors"]> {
+export function compiledCors({ cors }: Pick<RouteFilter, "cors">): NonNullable<Filters["cors"]> {
   return {
     allowOrigins: cors?.allowOrigins ?? [],
     allowCredentials: cors?.allowCredentials ?? false,
@@ -205,21 +212,5 @@ function corsPolicy({ cors }: RouteFilter): NonNullable<Filters["cors"]> {
     allowHeaders: cors?.allowHeaders ?? [],
     exposeHeaders: cors?.exposeHeaders ?? [],
     maxAgeSeconds: cors?.maxAge ?? 5,
-  };
-}
-
-function externalAuth(
-  { externalAuth: auth }: RouteFilter,
-  resolve: Resolve,
-): NonNullable<Filters["externalAuth"]> {
-  const backend = auth === undefined ? undefined : resolve(auth.backendRef);
-  const maxBodyBytes = auth?.forwardBody?.maxSize;
-  return {
-    protocol: auth?.protocol ?? "HTTP",
-    ...(backend === undefined ? {} : { backend }),
-    ...(auth?.http?.path === undefined ? {} : { path: auth.http.path }),
-    allowedHeaders: auth?.http?.allowedHeaders ?? auth?.grpc?.allowedHeaders ?? [],
-    allowedResponseHeaders: auth?.http?.allowedResponseHeaders ?? [],
-    ...(maxBodyBytes ? { maxBodyBytes } : {}),
   };
 }

@@ -1,6 +1,6 @@
 /** Matches of HTTPRoutes and GRPCRoutes in the plan's words. */
 import { RE2JS } from "re2js";
-import type { ValueMatch as ApiValueMatch, GrpcRouteMatch, HttpRouteMatch } from "../../api/routes.ts";
+import type { RouteValueMatch as ApiValueMatch, GrpcRouteMatch, HttpRouteMatch } from "../../api/routes.ts";
 import type { PathMatch, RequestMatch, ValueMatch } from "../../plan/rule.ts";
 import { Unservable } from "./compiled.ts";
 import { checkedPattern } from "./expressions.ts";

@@ -142,6 +142,15 @@ export function listenerProblem(
   return protocol === "TCP" || protocol === "UDP" ? undefined : hostnameProblem(hostname, rights);
 }
 
+export function routeKindProblem(kind: string, { namespace, rule }: TenantRights): Failure | undefined {
+  if (rule?.routeKinds === undefined || rule.routeKinds.includes(kind)) return undefined;
+  const allowed = rule.routeKinds.join(", ");
+  return notAllowed(
+    "RouteKindNotAllowed",
+    `kind ${kind} is not allowed to namespace ${namespace}; allowed: ${allowed}`,
+  );
+}
+
 function isIn(port: number, range: { readonly port: number; readonly endPort?: number }): boolean {
   return port >= range.port && port <= (range.endPort ?? range.port);
 }

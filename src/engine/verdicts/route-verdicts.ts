@@ -72,15 +72,22 @@ function withRefusal(
 /** Policy statuses hold at most this many ancestors (PolicyStatus.ancestors). */
 const MAX_ANCESTORS = 16;
 
+/** By the key of the Service. */
+export function indexBackendsByService(
+  graph: Graph,
+  backends: ReadonlyCollection<BackendItem>,
+): Index<BackendItem> {
+  return graph.index("backends by service", backends, (_key, { service }) => [
+    { at: `Service/${service.namespace}/${service.name}` },
+  ]);
+}
+
 export function derivePolicyVerdicts(
   graph: Graph,
   inputs: Inputs,
   policies: BackendPolicies,
-  backends: ReadonlyCollection<BackendItem>,
+  byService: Index<BackendItem>,
 ): ReadonlyCollection<PolicyVerdict> {
-  const byService = graph.index("backends by service", backends, (_key, { service }) => [
-    { at: `Service/${service.namespace}/${service.name}` },
-  ]);
   return graph.derive<EvaluatedPolicy, PolicyVerdict>(
     "policy verdicts",
     policies.evaluated,

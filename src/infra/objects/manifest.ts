@@ -36,6 +36,8 @@ export interface DataPlaneContext {
   /** PEM of the authority that signs the controller's certificate. */
   readonly authority: string;
   readonly tokenAudience: string;
+  /** Whether pods count traffic and tell it. */
+  readonly metrics: boolean;
   /**
    * What the kubelet shows when it asks a pod of this Gateway (by uid) to drain; nobody else may.
    */

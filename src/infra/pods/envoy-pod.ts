@@ -22,6 +22,12 @@ import {
 /** What agent and Envoy share: bootstrap and sockets. */
 const SHARED = "/var/run/mergeway/envoy";
 const SHARED_MOUNT = { name: "envoy", mountPath: SHARED };
+/**
+ * Where Envoy counts requests. It is a volume of its own: when it is full because nobody reads it,
+ * Envoy drops what it counts, and nothing else is missing the room.
+ */
+const TRAFFIC = "/var/run/mergeway/traffic";
+const TRAFFIC_MOUNT = { name: "traffic", mountPath: TRAFFIC };
 /** Where Envoy itself answers readiness probes. The agent has none: a pod serves without it. */
 const READINESS_PORT = 19902;
 /**
@@ -39,15 +45,20 @@ export const envoyPod: PodForm = {
     volumes: [
       ...planVolumes(context),
       { name: "envoy", emptyDir: { medium: "Memory", sizeLimit: "16Mi" } },
+      { name: "traffic", emptyDir: { medium: "Memory", sizeLimit: trafficSize(request) } },
       // Envoy wants to write there for shared memory of its own.
       { name: "tmp", emptyDir: { medium: "Memory", sizeLimit: "16Mi" } },
     ],
   }),
 };
 
+/** A record of a request is several times as long as the line that counts it. */
+function trafficSize({ parameters: { accessLog, tracing } }: InfrastructureRequest): string {
+  return accessLog === undefined && tracing === undefined ? "8Mi" : "32Mi";
+}
+
 function agent(request: InfrastructureRequest, context: DataPlaneContext): Container {
   const { gateway, parameters } = request;
-  const { tracing } = parameters;
   return {
     name: "agent",
     ...planContainer(request, context, {
@@ -55,18 +66,16 @@ function agent(request: InfrastructureRequest, context: DataPlaneContext): Conta
       ...podEnvironment({
         dataPlane: "envoy",
         envoyDirectory: SHARED,
+        trafficDirectory: TRAFFIC,
         readinessPort: READINESS_PORT,
         drainToken: context.drainToken(gateway.metadata.uid ?? ""),
-        ...(tracing === undefined
-          ? {}
-          : { tracingEndpoint: tracing.endpoint, tracingSampling: tracing.samplingPercentage ?? 100 }),
       }),
     }),
     restartPolicy: "Always",
     // Envoy starts when there is something to serve. A controller may be away for long.
     startupProbe: { httpGet: { path: "/startz", port: "admin" }, periodSeconds: 1, failureThreshold: 3600 },
     resources: parameters.envoy?.agentResources ?? { requests: { cpu: "20m", memory: "128Mi" } },
-    volumeMounts: [...PLAN_MOUNTS, SHARED_MOUNT],
+    volumeMounts: [...PLAN_MOUNTS, SHARED_MOUNT, TRAFFIC_MOUNT],
   };
 }
 
@@ -82,6 +91,8 @@ function envoy(request: InfrastructureRequest, context: DataPlaneContext): Conta
       ...["-c", `${SHARED}/bootstrap.json`, "--disable-hot-restart", "--log-level", "warning"],
       // At `warning` this component logs every resource that it refuses, of any tenant.
       ...["--component-log-level", "config:error"],
+      // Metrics are not older than this.
+      ...["--file-flush-interval-msec", "1000"],
       ...["--drain-time-s", String(drain), "--parent-shutdown-time-s", String(drain + 1)],
       // Drain every connection with its next response, not at a random time within the drain time.
       ...["--drain-strategy", "immediate"],
@@ -102,6 +113,6 @@ function envoy(request: InfrastructureRequest, context: DataPlaneContext): Conta
     readinessProbe: readinessProbe("readiness"),
     resources: parameters.resources ?? { requests: { cpu: "50m", memory: "128Mi" } },
     securityContext: RESTRICTED_CONTAINER,
-    volumeMounts: [SHARED_MOUNT, { name: "tmp", mountPath: "/tmp" }],
+    volumeMounts: [SHARED_MOUNT, TRAFFIC_MOUNT, { name: "tmp", mountPath: "/tmp" }],
   };
 }

@@ -2,7 +2,7 @@
  * What pods of every form have: our own program, fed by the controller's stream, with its state on
  * disk and its probes.
  */
-import { POD_VARIABLES, podEnvironment } from "../../agent/environment.ts";
+import { POD_VARIABLES, type PodSettings, podEnvironment } from "../../agent/environment.ts";
 import type { DataPlaneContext, InfrastructureRequest } from "../objects/manifest.ts";
 
 /** What a data plane needs in a pod; the Deployment around it is the same for all. */
@@ -69,8 +69,9 @@ export function planContainer(
       tokenFile: "/var/run/mergeway/token/token",
       stateDirectory: "/var/run/mergeway/state",
       adminAddress: `0.0.0.0:${ADMIN_PORT}`,
-      accessLog: parameters.accessLog ?? false,
+      ...telemetryOf(parameters),
       drainSeconds: drainSeconds(request),
+      metrics: context.metrics,
     }),
     ...environment,
   };
@@ -86,6 +87,19 @@ export function planContainer(
     livenessProbe: { httpGet: { path: "/healthz", port: "admin" }, ...LIVENESS },
     securityContext: RESTRICTED_CONTAINER,
   };
+}
+
+/** A Gateway without any has the environment that it always had. */
+export function telemetryOf({
+  accessLog,
+  tracing,
+}: InfrastructureRequest["parameters"]): Partial<PodSettings> {
+  if (accessLog === undefined && tracing === undefined) return {};
+  const telemetry = {
+    ...(accessLog === undefined ? {} : { accessLog }),
+    ...(tracing === undefined ? {} : { tracing }),
+  };
+  return { telemetry };
 }
 
 export const PLAN_MOUNTS: readonly Readonly<Record<string, unknown>>[] = [

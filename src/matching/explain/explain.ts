@@ -6,6 +6,7 @@
  * this file only writes them down.
  */
 
+import { validationAt } from "../../plan/client-validation.ts";
 import type { HostItem, ListenerItem, PortItem } from "../../plan/plan.ts";
 import type { Rule } from "../../plan/rule.ts";
 import { hostnameOf, normalizeName } from "../authority.ts";
@@ -147,17 +148,19 @@ class Inquiry {
     if (tls?.mode === "Terminate" && !tls.certificates.some((id) => this.#table.get("certificate", id))) {
       return this.#refuse("certificate", "the listener has no certificate to present");
     }
-    if (listener.protocol !== "HTTPS" || port.clientValidation === undefined) return undefined;
-    const { mode, authorities } = port.clientValidation;
+    const asked = validationAt(listener, port);
+    if (asked === undefined) return undefined;
+    const { mode, authorities } = asked;
+    const who = listener.tls?.clientValidation === undefined ? "the port" : "the listener";
     if (mode === "AllowInsecureFallback") {
       this.#note("certificate", "a client certificate is asked for, and not insisted on");
     } else if (authorities.length === 0) {
       return this.#refuse(
         "certificate",
-        "the port accepts no client: none of its authorities could be resolved",
+        `${who} accepts no client: none of its authorities could be resolved`,
       );
     } else if (this.#request.clientCertificate !== true) {
-      return this.#refuse("certificate", "the port demands a valid client certificate");
+      return this.#refuse("certificate", `${who} demands a valid client certificate`);
     } else {
       this.#note("certificate", "the client certificate is valid");
     }
@@ -271,13 +274,6 @@ class Inquiry {
       }
       case "forward": {
         const { backends, status } = sharesOf(this.#table, action);
-        if (action.filters.externalAuth !== undefined && action.filters.externalAuth.backend === undefined) {
-          return {
-            ...this.#respond("rule", 500, "the reference of the authorisation filter is invalid"),
-            route,
-            backends,
-          };
-        }
         if (status !== undefined) {
           const why = status === 503 ? "no backend has a ready endpoint" : "no backend is valid";
           return { ...this.#respond("backend", status, why), route, backends };

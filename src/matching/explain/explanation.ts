@@ -67,9 +67,10 @@ export interface GuardOutcome {
   /** Absent: the plan does not have the guard. */
   readonly guard?: Pick<GuardItem, "policy" | "check">;
   /**
-   * `counts`: a rate limit, which nobody knows beforehand. `depends`: on the address of the client.
+   * `counts`: a rate limit, which nobody knows beforehand. `asks`: for credentials, or a service.
+   * `depends`: on the address of the client.
    */
-  readonly result: "passes" | "refuses" | "counts" | "depends" | "absent";
+  readonly result: "passes" | "refuses" | "counts" | "asks" | "depends" | "absent";
 }
 
 export interface ExplanationStep {

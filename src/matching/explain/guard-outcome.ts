@@ -1,5 +1,7 @@
+import { type AuthenticationCheck, isAuthentication } from "../../plan/authentication.ts";
 import type { ClientAddressPlan } from "../../plan/client-address.ts";
 import type { GuardItem, RateLimitCheck } from "../../plan/guard.ts";
+import type { RequestBodyCheck } from "../../plan/limits/request-limits.ts";
 import type { ItemId } from "../../plan/plan.ts";
 import { admits, parseAddress } from "../networks.ts";
 import type { GuardOutcome } from "./explanation.ts";
@@ -13,7 +15,8 @@ export function guardOutcome(
   if (item === undefined) return { id, result: "absent" };
   const { policy, check } = item;
   const guard = { policy, check };
-  if (check.type === "rateLimit") return { id, guard, result: "counts" };
+  if (isAuthentication(check)) return { id, guard, result: "asks" };
+  if (check.type !== "addresses") return { id, guard, result: "counts" };
   if (check.allow?.length === 0) return { id, guard, result: "refuses" };
   const address = client === undefined ? undefined : parseAddress(client);
   if (address === undefined) return { id, guard, result: "depends" };
@@ -21,10 +24,11 @@ export function guardOutcome(
 }
 
 export function guardText({ guard, result }: GuardOutcome, client: string | undefined): string {
-  if (guard === undefined) return "a policy of the rule cannot be applied: nothing passes";
+  if (guard === undefined) return "a policy or filter of the rule cannot be applied: nothing passes";
   const { policy, check } = guard;
-  const name = `TrafficPolicy ${policy.namespace}/${policy.name}`;
-  if (check.type === "rateLimit") return `${name}: at most ${rateLimitText(check)}`;
+  const name = `${policy.kind ?? "TrafficPolicy"} ${policy.namespace}/${policy.name}`;
+  if (isAuthentication(check)) return `${name}: ${authenticationText(check)}`;
+  if (check.type !== "addresses") return `${name}: at most ${limitText(check)}`;
   switch (result) {
     case "passes":
       return `${name}: lets ${client} in`;
@@ -35,8 +39,43 @@ export function guardText({ guard, result }: GuardOutcome, client: string | unde
   }
 }
 
+/** A limit, as it follows the words `at most`. */
+export function limitText(check: RateLimitCheck | RequestBodyCheck): string {
+  return check.type === "rateLimit" ? rateLimitText(check) : `a body of ${sizeText(check.maxBytes)}`;
+}
+
+function sizeText(bytes: number): string {
+  const [size, unit] = SIZES.find(([each]) => bytes >= each && bytes % each === 0) ?? [1, ""];
+  return unit === "" ? `${bytes} ${bytes === 1 ? "byte" : "bytes"}` : `${bytes / size}${unit}`;
+}
+
+const SIZES: readonly (readonly [number, string])[] = [
+  [1024 ** 3, "Gi"],
+  [1024 ** 2, "Mi"],
+  [1024, "Ki"],
+];
+
+/** Nothing of the credentials, only how they are asked for. */
+export function authenticationText(check: AuthenticationCheck): string {
+  switch (check.type) {
+    case "externalAuth":
+      return `asks ${check.backend.replace(/^backend:[^:]*:/, "Service ")}${check.protocol === "grpc" ? " over gRPC" : ""}`;
+    case "jwt":
+      return `needs a token of ${listText(check.issuers.map(({ issuer }) => issuer))}`;
+    case "basicAuth":
+      return "needs a user and password";
+    case "apiKeys": {
+      const places = [
+        ...check.headers.map((name) => `header ${name}`),
+        ...check.queries.map((name) => `query parameter ${name}`),
+      ];
+      return `needs an API key in ${places.join(" or ")}`;
+    }
+  }
+}
+
 export function rateLimitText({ requests, periodMs, burst, key }: RateLimitCheck): string {
-  const rate = `${requests} ${requests === 1 ? "request" : "requests"} in ${durationText(periodMs)}`;
+  const rate = `${requests} ${requests === 1 ? "request" : "requests"} in ${shortDuration(periodMs)}`;
   const more = burst === requests ? "" : `, ${burst} at once`;
   const each = { all: "", client: ", for each client address", header: ", for each value of header " }[
     key.type
@@ -44,7 +83,7 @@ export function rateLimitText({ requests, periodMs, burst, key }: RateLimitCheck
   return `${rate}${more}${each}${key.type === "header" ? key.name : ""}`;
 }
 
-function durationText(ms: number): string {
+export function shortDuration(ms: number): string {
   const [size, unit] = UNITS.find(([each]) => ms % each === 0) ?? [1, "ms"];
   return `${ms / size}${unit}`;
 }

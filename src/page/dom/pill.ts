@@ -1,6 +1,5 @@
+import type { Tone } from "../model/row-text.ts";
 import { element } from "./element.ts";
-
-export type Tone = "good" | "bad" | "warn" | "quiet";
 
 /** The mark says the same as the colour, for people who do not see it. */
 const MARKS: Readonly<Record<Tone, string>> = { good: "✓", bad: "✕", warn: "!", quiet: "·" };

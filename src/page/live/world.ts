@@ -3,14 +3,17 @@
  * never more often than once a second nor for more than a tenth of the time.
  */
 import type { Outline } from "../../view/outline.ts";
+import type { ReadingScope } from "../../view/written/reading-scope.ts";
 import { type ChangeRow, type TimedChange, withChange } from "../model/changes.ts";
 import { SearchIndex } from "../model/filter.ts";
 import { type Rates, ratesBetween, type TrafficReading } from "../model/traffic.ts";
 
-export type Connection = "connecting" | "live" | "lost";
+export type ConnectionState = "connecting" | "live" | "lost";
 
 export interface World {
   readonly version: string;
+  /** How much of a cluster is shown; absent: all there is. */
+  readonly scope: ReadingScope | undefined;
   readonly outline: Outline;
   readonly index: SearchIndex;
 }
@@ -26,7 +29,7 @@ export class LiveWorld {
   world: World | undefined;
   rates: Rates = new Map();
   changes: readonly ChangeRow[] = [];
-  connection: Connection = "connecting";
+  connection: ConnectionState = "connecting";
   readonly #onChange: (part: Part) => void;
   #events: EventSource | undefined;
   #lastEvent = 0;
@@ -77,7 +80,7 @@ export class LiveWorld {
     this.#refresh();
   }
 
-  #setConnection(connection: Connection): void {
+  #setConnection(connection: ConnectionState): void {
     if (this.connection === connection) return;
     this.connection = connection;
     this.#onChange("connection");
@@ -97,9 +100,10 @@ export class LiveWorld {
     try {
       const response = await fetch("/api/v1/outline");
       if (!response.ok) throw new Error(String(response.status));
-      const { version, ...outline } = (await response.json()) as Outline & { readonly version: string };
+      const { version, scope, ...outline } = (await response.json()) as Outline &
+        Pick<World, "version" | "scope">;
       const index = new SearchIndex(outline);
-      this.world = { version, outline, index };
+      this.world = { version, scope, outline, index };
       // After the view is drawn.
       setTimeout(() => index.prepare(), PREPARE_MS);
       this.#onChange("outline");

@@ -19,7 +19,7 @@ export interface CertificateRow {
   readonly uses: readonly CertificateUse[];
 }
 
-export type Urgency = "bad" | "soon" | "good";
+export type RenewalUrgency = "bad" | "soon" | "good";
 
 export const SOON_DAYS = 30;
 
@@ -38,16 +38,16 @@ export function certificateRows({ gateways, orphans }: Outline, now: number): re
       }
     }
   }
-  const order: readonly Urgency[] = ["bad", "soon", "good"];
+  const order: readonly RenewalUrgency[] = ["bad", "soon", "good"];
   return [...rows.values()].sort(
     (a, b) =>
-      order.indexOf(urgencyOf(a)) - order.indexOf(urgencyOf(b)) ||
+      order.indexOf(renewalUrgencyOf(a)) - order.indexOf(renewalUrgencyOf(b)) ||
       (a.daysLeft ?? 0) - (b.daysLeft ?? 0) ||
       (a.secret < b.secret ? -1 : 1),
   );
 }
 
-export function urgencyOf({ problem, daysLeft, uses }: CertificateRow): Urgency {
+export function renewalUrgencyOf({ problem, daysLeft, uses }: CertificateRow): RenewalUrgency {
   if (problem !== undefined || daysLeft === undefined || daysLeft < 0) return "bad";
   if (uses.some(({ isForHostname }) => !isForHostname)) return "bad";
   return daysLeft < SOON_DAYS ? "soon" : "good";

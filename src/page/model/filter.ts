@@ -6,9 +6,9 @@ import type { Outline, OutlineListener, OutlineOwner, OutlineRoute } from "../..
 import type { Group, TreeNode } from "./tree.ts";
 
 /** `self`: the node has the words. `below`: something under it has them. */
-export type Match = "self" | "below" | undefined;
+export type FilterMatch = "self" | "below" | undefined;
 
-export type Filter = (node: TreeNode) => Match;
+export type Filter = (node: TreeNode) => FilterMatch;
 
 export class SearchIndex {
   readonly #outline: Outline;
@@ -32,14 +32,14 @@ export class SearchIndex {
     const words = wordsOf(search);
     if (words.length === 0) return undefined;
     const routes = this.#outline.routes.map((route) => this.#has(route, words));
-    const inListener = new Map<OutlineListener, Match>();
-    const inOwner = new Map<OutlineOwner, Match>();
-    const ofListener = (listener: OutlineListener): Match =>
+    const inListener = new Map<OutlineListener, FilterMatch>();
+    const inOwner = new Map<OutlineOwner, FilterMatch>();
+    const ofListener = (listener: OutlineListener): FilterMatch =>
       memo(inListener, listener, () => {
         if (this.#has(listener, words)) return "self";
         return listener.routes.some((index) => routes[index]) ? "below" : undefined;
       });
-    const ofOwner = (owner: OutlineOwner): Match =>
+    const ofOwner = (owner: OutlineOwner): FilterMatch =>
       memo(inOwner, owner, () => {
         if (this.#has(owner, words)) return "self";
         return owner.listeners.some((listener) => ofListener(listener) !== undefined) ? "below" : undefined;
@@ -69,7 +69,7 @@ export class SearchIndex {
     };
   }
 
-  #inGroup(group: Group, words: readonly string[], ofOwner: (owner: OutlineOwner) => Match): boolean {
+  #inGroup(group: Group, words: readonly string[], ofOwner: (owner: OutlineOwner) => FilterMatch): boolean {
     if (group === "orphans") return this.#outline.orphans.some((owner) => ofOwner(owner) !== undefined);
     const { strayRoutes, strayPolicies, foreign } = this.#outline;
     const members: readonly object[] = { strays: strayRoutes, policies: strayPolicies, foreign }[group];

@@ -33,7 +33,11 @@ export interface PortTable {
 export function portTables({ gateways }: Outline): readonly PortTable[] {
   return gateways.flatMap(({ namespace, name, owners }) => {
     const gateway = `${namespace}/${name}`;
-    const claims = owners.flatMap((owner) => owner.listeners.map((listener): Claim => ({ owner, listener })));
+    const claims = owners.flatMap((owner) =>
+      owner.listeners
+        .filter(({ isUnread }) => isUnread !== true)
+        .map((listener): Claim => ({ owner, listener })),
+    );
     const ports = Map.groupBy(claims, ({ listener }) => `${transportOf(listener)}/${listener.port}`);
     return [...ports]
       .map(([port, ofPort]) => portTable(gateway, port, ofPort))

@@ -1,9 +1,18 @@
 /** What a row of the tree says: plain text, whatever draws it. */
 import type { ListenerState } from "../../view/merged-state.ts";
-import type { Outline, OutlineBackend, OutlineListener, OutlineOwner } from "../../view/outline.ts";
+import type {
+  Outline,
+  OutlineBackend,
+  OutlineGateway,
+  OutlineListener,
+  OutlineOwner,
+  OutlineRoute,
+} from "../../view/outline.ts";
 import { type Rate, type Rates, rateText, sumOf } from "./traffic.ts";
-import { type Group, listenerNodeId } from "./tree.ts";
+import { type Group, listenerNodeId, type TreeNode } from "./tree.ts";
 import type { TreeRow } from "./tree-rows.ts";
+
+type NodeOf<Type extends TreeNode["type"]> = Extract<TreeNode, { readonly type: Type }>;
 
 export type Tone = "good" | "bad" | "warn" | "quiet";
 
@@ -39,87 +48,107 @@ export function rowText(
   rates: Rates,
 ): RowText {
   switch (node.type) {
-    case "gateway": {
-      const { namespace, name, className, addresses, owners } = node.gateway;
-      const keys = owners.flatMap((owner) => owner.listeners.map(({ key }) => key));
-      const at = addresses.map(({ value }) => value).join(", ");
-      return {
-        kind: "Gateway",
-        title: `${namespace}/${name}`,
-        meta: [`class ${className}`, at, counted(owners.length, "owner")].filter(Boolean).join(" · "),
-        ...stateAndNote(conditionTrouble(node.gateway.conditions)),
-        ...rateOf(sumOf(rates, keys)),
-      };
-    }
+    case "gateway":
+      return gatewayText(node.gateway, rates);
     case "owner":
       return ownerText(node.owner, isOpen, rates);
     case "listener":
       return listenerText(node.listener, rates);
-    case "route": {
-      const { kind, namespace, name, rules, problems, backends } = node.route;
-      const targets = backends.map(({ backend }) => outline.backends[backend]);
-      const shown = targets.slice(0, 2).map((backend) => (backend === undefined ? "" : backendName(backend)));
-      const more = targets.length > 2 ? ` and ${targets.length - 2} more` : "";
-      const dead = targets.some((backend) => !backend?.endpoints);
-      return {
-        kind,
-        title: `${namespace}/${name}`,
-        meta: `${counted(rules, "rule")}${shown.length > 0 ? ` → ${shown.join(", ")}${more}` : ""}`,
-        ...(problems.length > 0
-          ? { state: { tone: "bad", text: "problem" }, note: { tone: "bad", text: problemText(problems) } }
-          : dead && targets.length > 0
-            ? { state: { tone: "warn", text: "no endpoints" } }
-            : {}),
-      };
-    }
-    case "backend": {
-      const { backend, weight } = node;
-      const { endpoints } = backend;
-      return {
-        kind: backend.kind,
-        title: backendName(backend),
-        meta: weight === 1 ? "" : `weight ${weight}`,
-        state:
-          endpoints === undefined
-            ? { tone: "bad", text: "not resolved" }
-            : { tone: endpoints > 0 ? "good" : "bad", text: counted(endpoints, "ready endpoint") },
-      };
-    }
+    case "route":
+      return routeText(node.route, outline);
+    case "backend":
+      return backendText(node);
     case "group":
       return { kind: "", ...GROUPS[node.group], state: { tone: "warn", text: String(node.count) } };
-    case "stray": {
-      const { kind, namespace, name, hostnames, parents } = node.route;
-      const [first] = parents;
-      return {
-        kind,
-        title: `${namespace}/${name}`,
-        meta: hostnames.join(", "),
-        state: { tone: "bad", text: first?.reason ?? "no parent" },
-        note: {
-          tone: "bad",
-          text: parents
-            .map(
-              ({ parent, reason, message }) =>
-                `${parent.kind} ${parent.namespace}/${parent.name}: ${reason}: ${message}`,
-            )
-            .join("; "),
-        },
-      };
-    }
-    case "stray-policy": {
-      const { kind, namespace, name, target, reason, message } = node.policy;
-      const section = target.section === "" ? "" : `, ${target.section}`;
-      return {
-        kind,
-        title: `${namespace}/${name}`,
-        meta: `at ${target.kind} ${target.namespace}/${target.name}${section}`,
-        state: { tone: "bad", text: reason },
-        note: { tone: "bad", text: `${reason}: ${message}` },
-      };
-    }
+    case "stray":
+      return strayText(node.route);
+    case "stray-policy":
+      return strayPolicyText(node.policy);
     case "foreign":
       return { kind: node.ref.kind, title: `${node.ref.namespace}/${node.ref.name}`, meta: "" };
   }
+}
+
+function gatewayText(gateway: OutlineGateway, rates: Rates): RowText {
+  const { namespace, name, className, addresses, owners } = gateway;
+  if (gateway.isUnread === true) {
+    const meta = `you may not read it · ${counted(owners.length, "owner")} of yours`;
+    return { kind: "Gateway", title: `${namespace}/${name}`, meta };
+  }
+  const keys = owners.flatMap((owner) => owner.listeners.map(({ key }) => key));
+  const at = addresses.map(({ value }) => value).join(", ");
+  return {
+    kind: "Gateway",
+    title: `${namespace}/${name}`,
+    meta: [`class ${className}`, at, counted(owners.length, "owner")].filter(Boolean).join(" · "),
+    ...stateAndNote(conditionTrouble(gateway.conditions)),
+    ...rateOf(sumOf(rates, keys)),
+  };
+}
+
+function routeText(route: OutlineRoute, outline: Outline): RowText {
+  const { kind, namespace, name, rules, problems, backends } = route;
+  const targets = backends.map(({ backend }) => outline.backends[backend]);
+  const shown = targets.slice(0, 2).map((backend) => (backend === undefined ? "" : backendName(backend)));
+  const more = targets.length > 2 ? ` and ${targets.length - 2} more` : "";
+  const dead = targets.some((backend) => backend?.isUnread !== true && !backend?.endpoints);
+  return {
+    kind,
+    title: `${namespace}/${name}`,
+    meta: `${counted(rules, "rule")}${shown.length > 0 ? ` → ${shown.join(", ")}${more}` : ""}`,
+    ...(problems.length > 0
+      ? { state: { tone: "bad", text: "problem" }, note: { tone: "bad", text: problemText(problems) } }
+      : dead && targets.length > 0
+        ? { state: { tone: "warn", text: "no endpoints" } }
+        : {}),
+  };
+}
+
+function backendText({ backend, weight }: NodeOf<"backend">): RowText {
+  const { endpoints, isUnread } = backend;
+  return {
+    kind: backend.kind,
+    title: backendName(backend),
+    meta: weight === 1 ? "" : `weight ${weight}`,
+    state:
+      isUnread === true
+        ? { tone: "quiet", text: "you may not read it" }
+        : endpoints === undefined
+          ? { tone: "bad", text: "not resolved" }
+          : { tone: endpoints > 0 ? "good" : "bad", text: counted(endpoints, "ready endpoint") },
+  };
+}
+
+function strayText(route: NodeOf<"stray">["route"]): RowText {
+  const { kind, namespace, name, hostnames, parents } = route;
+  const [first] = parents;
+  return {
+    kind,
+    title: `${namespace}/${name}`,
+    meta: hostnames.join(", "),
+    state: { tone: "bad", text: first?.reason ?? "no parent" },
+    note: {
+      tone: "bad",
+      text: parents
+        .map(
+          ({ parent, reason, message }) =>
+            `${parent.kind} ${parent.namespace}/${parent.name}: ${reason}: ${message}`,
+        )
+        .join("; "),
+    },
+  };
+}
+
+function strayPolicyText(policy: NodeOf<"stray-policy">["policy"]): RowText {
+  const { kind, namespace, name, target, reason, message } = policy;
+  const section = target.section === "" ? "" : `, ${target.section}`;
+  return {
+    kind,
+    title: `${namespace}/${name}`,
+    meta: `at ${target.kind} ${target.namespace}/${target.name}${section}`,
+    state: { tone: "bad", text: reason },
+    note: { tone: "bad", text: `${reason}: ${message}` },
+  };
 }
 
 const GROUPS: Readonly<Record<Group, { readonly title: string; readonly meta: string }>> = {
@@ -147,7 +176,7 @@ function ownerText(owner: OutlineOwner, isOpen: boolean, rates: Rates): RowText 
       ...(routes > 0 ? [counted(routes, "route")] : []),
       ...age,
     ].join(" · "),
-    ...(attached ? { rank: precedence } : {}),
+    ...(attached && precedence > 0 ? { rank: precedence } : {}),
     state: attached
       ? { tone, text: serving === listeners.length ? "serving" : `${serving} of ${listeners.length} serving` }
       : { tone: "bad", text: "not attached" },
@@ -163,6 +192,8 @@ function ownerText(owner: OutlineOwner, isOpen: boolean, rates: Rates): RowText 
 
 function listenerText(listener: OutlineListener, rates: Rates): RowText {
   const { hostname, protocol, port, section, state, reason, message, unresolved, heldBy } = listener;
+  if (listener.isUnread === true)
+    return { kind: "Listener", title: section || "its listeners", meta: "you may not read it" };
   const holder = heldBy === undefined ? {} : { holder: holderOf(heldBy) };
   return {
     kind: `${protocol} :${port}`,

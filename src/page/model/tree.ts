@@ -81,20 +81,20 @@ export interface ForeignNode extends NodeBase {
   readonly ref: ObjectRef;
 }
 
-export function keyOf({ kind, namespace, name }: ObjectRef): string {
+export function objectKey({ kind, namespace, name }: ObjectRef): string {
   return `${kind}/${namespace}/${name}`;
 }
 
 export function ownerNodeId(ref: ObjectRef): string {
-  return `owner:${keyOf(ref)}`;
+  return `owner:${objectKey(ref)}`;
 }
 
 export function listenerNodeId(ref: ObjectRef & { readonly section: string }): string {
-  return `listener:${keyOf(ref)}#${ref.section}`;
+  return `listener:${objectKey(ref)}#${ref.section}`;
 }
 
 export function routeNodeId(listener: string, route: ObjectRef): string {
-  return `${listener}>${keyOf(route)}`;
+  return `${listener}>${objectKey(route)}`;
 }
 
 export function rootsOf({
@@ -143,7 +143,12 @@ export function childrenOf(outline: Outline, node: TreeNode): readonly TreeNode[
         const backend = outline.backends[index];
         if (backend === undefined) return [];
         return [
-          { type: "backend", id: `${node.id}>${keyOf(backend)}:${backend.port}:${weight}`, backend, weight },
+          {
+            type: "backend",
+            id: `${node.id}>${objectKey(backend)}:${backend.port}:${weight}`,
+            backend,
+            weight,
+          },
         ];
       });
     case "group":
@@ -161,16 +166,16 @@ function groupChildren(
     case "orphans":
       return orphans.map((owner) => ownerNode(owner));
     case "strays":
-      return strayRoutes.map((route) => ({ type: "stray", id: `stray:${keyOf(route)}`, route }));
+      return strayRoutes.map((route) => ({ type: "stray", id: `stray:${objectKey(route)}`, route }));
     case "policies":
       return strayPolicies.map((policy) => ({ type: "stray-policy", id: strayPolicyId(policy), policy }));
     case "foreign":
-      return foreign.map((ref) => ({ type: "foreign", id: `foreign:${keyOf(ref)}`, ref }));
+      return foreign.map((ref) => ({ type: "foreign", id: `foreign:${objectKey(ref)}`, ref }));
   }
 }
 
 function strayPolicyId({ target, ...policy }: StrayPolicy): string {
-  return `policy:${keyOf(policy)}>${keyOf(target)}#${target.section}`;
+  return `policy:${objectKey(policy)}>${objectKey(target)}#${target.section}`;
 }
 
 function ownerNode(owner: OutlineOwner, gateway?: OutlineGateway): OwnerNode {

@@ -1,7 +1,12 @@
 /** Certificates of listeners: for which names, until when, and what does not fit. */
 import { type Child, element, link } from "../dom/element.ts";
 import { pill } from "../dom/pill.ts";
-import { type CertificateRow, certificateRows, findCertificates, urgencyOf } from "../model/certificates.ts";
+import {
+  type CertificateRow,
+  certificateRows,
+  findCertificates,
+  renewalUrgencyOf,
+} from "../model/certificates.ts";
 import { treeFragment } from "../model/place.ts";
 import { counted, durationText } from "../model/row-text.ts";
 import { listenerNodeId } from "../model/tree.ts";
@@ -15,7 +20,7 @@ export class CertificatesView implements View {
   readonly title = "Certificates";
   readonly element: HTMLElement;
   readonly #table = new Table<CertificateRow>({
-    label: "Certificates",
+    label: "All certificates",
     columns: ["Secret", "Names", "Ends", "Used by"],
     guess: 60,
     className: "certificates",
@@ -32,7 +37,12 @@ export class CertificatesView implements View {
   });
 
   constructor() {
-    this.element = element("section", { class: "view", "aria-label": "Certificates" }, this.#table.element);
+    this.element = element(
+      "section",
+      { class: "view", "aria-label": "Certificates" },
+      element("h1", { class: "hidden" }, this.title),
+      this.#table.element,
+    );
   }
 
   show({ world, search }: ViewContext): void {
@@ -78,7 +88,7 @@ function ending(row: CertificateRow): Child {
   if (notAfter === undefined || daysLeft === undefined) return undefined;
   const time = durationText(Math.abs(daysLeft) * 86_400);
   const when = daysLeft < 0 ? `ended ${time} ago` : `in ${time}`;
-  const tone = daysLeft < 0 ? "bad" : urgencyOf({ ...row, uses: [] }) === "soon" ? "warn" : "good";
+  const tone = daysLeft < 0 ? "bad" : renewalUrgencyOf({ ...row, uses: [] }) === "soon" ? "warn" : "good";
   return element(
     "span",
     {},

@@ -1,10 +1,14 @@
 /** Everything that is known of one node. */
+import type { ReadingScope } from "../../view/written/reading-scope.ts";
 import { type Child, element, link } from "../dom/element.ts";
 import { pill } from "../dom/pill.ts";
 import { ruleText } from "../model/hostnames.ts";
 import { fragmentOf, treeFragment } from "../model/place.ts";
 import { backendName, counted, durationText, rowText } from "../model/row-text.ts";
+import { isHeldByOthers } from "../model/scope-text.ts";
 import { type ListenerNode, listenerNodeId, type TreeNode } from "../model/tree.ts";
+import { blastButton } from "./blast-radius.ts";
+import { rolloutParts } from "./rollout.ts";
 import type { ViewContext } from "./view.ts";
 
 type Fact = readonly [name: string, ...value: readonly Child[]];
@@ -53,9 +57,11 @@ export function detailsOf(
     element("h2", {}, title),
     state !== undefined && element("p", {}, pill(state.tone, state.text)),
     note !== undefined && element("p", { class: `note ${note.tone}` }, note.text),
-    factList(factsOf(node)),
+    factList(factsOf(node, world.scope)),
+    ...(node.type === "gateway" ? rolloutParts(node.gateway, outline) : []),
     ...policies(node),
     ...conditions(node),
+    (world.scope === undefined || world.scope.sees === "all") && blastButton(node),
   ];
 }
 
@@ -68,10 +74,11 @@ function factList(facts: readonly Fact[]): Child {
   );
 }
 
-function factsOf(node: TreeNode): readonly Fact[] {
+function factsOf(node: TreeNode, scope: ReadingScope | undefined): readonly Fact[] {
   switch (node.type) {
     case "gateway": {
-      const { className, addresses, attachedListenerSets } = node.gateway;
+      const { className, addresses, attachedListenerSets, isUnread } = node.gateway;
+      if (isUnread === true) return [["Known of it", "only that objects of yours name it"]];
       return [
         ["Class", className],
         ["Addresses", addresses.map(({ value }) => value).join(", ") || "none"],
@@ -85,13 +92,20 @@ function factsOf(node: TreeNode): readonly Fact[] {
           ? "no creation time: names decide"
           : `${durationText((Date.now() - Date.parse(createdAt)) / 1000)} (${createdAt})`;
       return [
-        ["Precedence", role === "root" ? "1, the Gateway itself comes first" : String(precedence)],
+        [
+          "Precedence",
+          role === "root"
+            ? "1, the Gateway itself comes first"
+            : precedence > 0
+              ? String(precedence)
+              : "not shown",
+        ],
         ["Age", age],
         ["Attached", attached ? "yes" : "no"],
       ];
     }
     case "listener":
-      return listenerFacts(node);
+      return listenerFacts(node, scope);
     case "route": {
       const { hostnames, rules, backends } = node.route;
       return [
@@ -107,7 +121,9 @@ function factsOf(node: TreeNode): readonly Fact[] {
         [
           "Ready endpoints",
           node.backend.endpoints === undefined
-            ? "the reference does not resolve"
+            ? node.backend.isUnread === true
+              ? "you may not read the Service"
+              : "the reference does not resolve"
             : String(node.backend.endpoints),
         ],
       ];
@@ -125,7 +141,8 @@ function factsOf(node: TreeNode): readonly Fact[] {
   }
 }
 
-function listenerFacts({ owner, listener }: ListenerNode): readonly Fact[] {
+function listenerFacts({ owner, listener }: ListenerNode, scope: ReadingScope | undefined): readonly Fact[] {
+  if (listener.isUnread === true) return [["Routes", String(listener.routes.length)]];
   const { protocol, port, hostname, section, heldBy, certificates, routes } = listener;
   const scheme = protocol === "HTTPS" ? "https" : protocol === "HTTP" ? "http" : protocol.toLowerCase();
   const name = hostname === "" ? "anything.example.org" : hostname.replace(/^\*/, "some");
@@ -147,6 +164,7 @@ function listenerFacts({ owner, listener }: ListenerNode): readonly Fact[] {
           ],
           ["Decided by", ruleText(listener)],
         ] as const)),
+    ...(isHeldByOthers(listener, scope) ? ([["Held by", "another team"]] as const) : []),
     ["Routes", String(routes.length)],
     ...certificates.map(
       ({ secret, names, notAfter, problem, isForHostname }): Fact => [
@@ -157,7 +175,9 @@ function listenerFacts({ owner, listener }: ListenerNode): readonly Fact[] {
         !isForHostname && pill("bad", "not for this hostname"),
       ],
     ),
-    ["Try", link(fragmentOf({ view: "explain", parameters: { url } }), `Explain ${url}`)],
+    ...(scope === undefined || scope.sees === "all"
+      ? ([["Try", link(fragmentOf({ view: "explain", parameters: { url } }), `Explain ${url}`)]] as const)
+      : []),
   ];
 }
 

@@ -14,6 +14,11 @@ export class ExplainView implements View {
   readonly title = "Explain";
   readonly element: HTMLElement;
   readonly #form: HTMLFormElement;
+  readonly #limits = element(
+    "p",
+    { class: "note quiet", hidden: true },
+    "Where a request goes depends on everything that the Gateway has, and you may not read all of it. Ask whoever owns the Gateway.",
+  );
   readonly #examples = element("p", { class: "examples" });
   readonly #answer = element("div", { class: "answer", "aria-live": "polite" });
   #context: ViewContext | undefined;
@@ -21,62 +26,7 @@ export class ExplainView implements View {
   #asked: readonly [question: string, outline: unknown] = ["", undefined];
 
   constructor() {
-    this.#form = element(
-      "form",
-      { class: "question" },
-      field(
-        "URL",
-        "url",
-        element("input", {
-          id: "url",
-          name: "url",
-          type: "text",
-          required: true,
-          spellcheck: "false",
-          autocomplete: "off",
-          placeholder: "https://shop.example.com/cart",
-        }),
-      ),
-      field(
-        "Method",
-        "method",
-        element(
-          "select",
-          { id: "method", name: "method" },
-          ...METHODS.map((each) => element("option", {}, each)),
-        ),
-      ),
-      field(
-        "Headers, one per line",
-        "headers",
-        element("textarea", {
-          id: "headers",
-          name: "headers",
-          rows: 2,
-          spellcheck: "false",
-          placeholder: "Name: value",
-        }),
-      ),
-      field(
-        "Client address, for policies",
-        "client",
-        element("input", {
-          id: "client",
-          name: "client",
-          type: "text",
-          spellcheck: "false",
-          autocomplete: "off",
-          placeholder: "203.0.113.7",
-        }),
-      ),
-      element(
-        "label",
-        { class: "check" },
-        element("input", { type: "checkbox", name: "certificate" }),
-        " with a valid client certificate",
-      ),
-      element("button", { type: "submit", class: "primary" }, "Explain"),
-    );
+    this.#form = questionForm();
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#ask();
@@ -88,6 +38,7 @@ export class ExplainView implements View {
         "div",
         { class: "scroller explain", tabindex: "-1" },
         element("h1", {}, "Where would a request go?"),
+        this.#limits,
         this.#form,
         this.#examples,
         this.#answer,
@@ -98,6 +49,10 @@ export class ExplainView implements View {
   show(context: ViewContext): void {
     this.#context = context;
     const { world, place } = context;
+    const isLimited = world.scope !== undefined && world.scope.sees !== "all";
+    this.#limits.hidden = !isLimited;
+    this.#form.hidden = isLimited;
+    if (isLimited) return;
     const query = questionOf(place);
     if (query !== this.#asked[0]) this.#fill();
     const urls = exampleUrls(world.outline);
@@ -186,4 +141,63 @@ function examples(urls: readonly string[]): readonly Child[] {
   if (urls.length === 0) return [];
   const links = urls.map((url) => link(fragmentOf({ view: "explain", parameters: { url } }), url));
   return ["Try ", ...links.flatMap((each, index) => [index === 0 ? "" : ", ", each])];
+}
+
+function questionForm(): HTMLFormElement {
+  return element(
+    "form",
+    { class: "question" },
+    field(
+      "URL",
+      "url",
+      element("input", {
+        id: "url",
+        name: "url",
+        type: "text",
+        required: true,
+        spellcheck: "false",
+        autocomplete: "off",
+        placeholder: "https://shop.example.com/cart",
+      }),
+    ),
+    field(
+      "Method",
+      "method",
+      element(
+        "select",
+        { id: "method", name: "method" },
+        ...METHODS.map((each) => element("option", {}, each)),
+      ),
+    ),
+    field(
+      "Headers, one per line",
+      "headers",
+      element("textarea", {
+        id: "headers",
+        name: "headers",
+        rows: 2,
+        spellcheck: "false",
+        placeholder: "Name: value",
+      }),
+    ),
+    field(
+      "Client address, for policies",
+      "client",
+      element("input", {
+        id: "client",
+        name: "client",
+        type: "text",
+        spellcheck: "false",
+        autocomplete: "off",
+        placeholder: "203.0.113.7",
+      }),
+    ),
+    element(
+      "label",
+      { class: "check" },
+      element("input", { type: "checkbox", name: "certificate" }),
+      " with a valid client certificate",
+    ),
+    element("button", { type: "submit", class: "primary" }, "Explain"),
+  );
 }

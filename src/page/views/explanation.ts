@@ -1,8 +1,9 @@
 /** An explanation as elements: the outcome, the steps, and everybody who was eliminated. */
 import type { FullExplanation } from "../../view/explain/full-explanation.ts";
 import { type Child, element, link } from "../dom/element.ts";
-import { pill, type Tone } from "../dom/pill.ts";
+import { pill } from "../dom/pill.ts";
 import { treeFragment } from "../model/place.ts";
+import type { Tone } from "../model/row-text.ts";
 import { counted } from "../model/row-text.ts";
 import { listenerNodeId, routeNodeId } from "../model/tree.ts";
 
@@ -89,6 +90,7 @@ const RESULTS: Readonly<Record<NonNullable<Setting["checks"]>[number]["result"],
   refuses: ["bad", "refuses"],
   depends: ["warn", "depends on the client’s address"],
   counts: ["quiet", "counts requests"],
+  asks: ["quiet", "asks who sends the request"],
   absent: ["bad", "cannot be read: nothing passes"],
 };
 

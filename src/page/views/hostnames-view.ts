@@ -1,5 +1,6 @@
 /** Per port: who holds a hostname, who wanted it too, and the rule that decided. */
 import type { Outline } from "../../view/outline.ts";
+import type { ReadingScope } from "../../view/written/reading-scope.ts";
 import { type Child, element, link, redraw } from "../dom/element.ts";
 import { pill } from "../dom/pill.ts";
 import {
@@ -12,6 +13,7 @@ import {
 } from "../model/hostnames.ts";
 import { fragmentOf, textParameter, treeFragment } from "../model/place.ts";
 import { counted, STATE_TONES } from "../model/row-text.ts";
+import { isHeldByOthers } from "../model/scope-text.ts";
 import { listenerNodeId } from "../model/tree.ts";
 import { Table } from "./table.ts";
 import type { View, ViewContext } from "./view.ts";
@@ -23,6 +25,7 @@ export class HostnamesView implements View {
   readonly element: HTMLElement;
   readonly #ports = element("div", { class: "chips", role: "group", "aria-label": "Ports" });
   readonly #table: Table<Row>;
+  #scope: ReadingScope | undefined;
   #made: { readonly outline: Outline; readonly tables: readonly PortTable[] } | undefined;
 
   constructor() {
@@ -34,17 +37,19 @@ export class HostnamesView implements View {
       keyOf: (row) => ("table" in row ? row.table.id : row.row.id),
       signatureOf: (row) =>
         JSON.stringify("table" in row ? [row.table.rows.length, row.table.protocols] : shown(row.row)),
-      cellsOf: (row) => ("table" in row ? [[...portHeading(row.table)]] : cells(row.row)),
+      cellsOf: (row) => ("table" in row ? [[...portHeading(row.table)]] : cells(row.row, this.#scope)),
     });
     this.element = element(
       "section",
       { class: "view", "aria-label": "Hostnames" },
+      element("h1", { class: "hidden" }, this.title),
       this.#ports,
       this.#table.element,
     );
   }
 
   show({ world, place, search }: ViewContext): void {
+    this.#scope = world.scope;
     if (this.#made?.outline !== world.outline)
       this.#made = { outline: world.outline, tables: portTables(world.outline) };
     const { tables } = this.#made;
@@ -91,11 +96,15 @@ function portHeading({ port, transport, protocols, gateway, rows }: PortTable): 
   ];
 }
 
-function cells({ hostname, holder, others, coveredBy }: HostnameRow): readonly (readonly Child[])[] {
+function cells(
+  { hostname, holder, others, coveredBy }: HostnameRow,
+  scope: ReadingScope | undefined,
+): readonly (readonly Child[])[] {
+  const isOthers = others.some(({ listener }) => isHeldByOthers(listener, scope));
   return [
     [element("span", { class: hostname === "" ? "title any" : "title" }, hostname || "any hostname")],
     holder === undefined
-      ? [pill("bad", "nobody")]
+      ? [isOthers ? pill("warn", "another team") : pill("bad", "nobody")]
       : [
           claimLink(holder),
           holder.listener.state !== "serving" &&
@@ -108,7 +117,11 @@ function cells({ hostname, holder, others, coveredBy }: HostnameRow): readonly (
         pill(STATE_TONES[claim.listener.state], claim.listener.state),
         " ",
         claimLink(claim),
-        element("span", { class: "meta" }, ruleText(claim.listener)),
+        element(
+          "span",
+          { class: "meta" },
+          isHeldByOthers(claim.listener, scope) ? "held by another team" : ruleText(claim.listener),
+        ),
       ),
     ),
     coveredBy.length === 0
@@ -128,7 +141,8 @@ function claimLink({ owner, listener }: Claim): HTMLElement {
   return element(
     "span",
     { class: "who" },
-    element("span", { class: "rank", title: "Place in the order of precedence" }, String(owner.precedence)),
+    owner.precedence > 0 &&
+      element("span", { class: "rank", title: "Place in the order of precedence" }, String(owner.precedence)),
     link(treeFragment(id), `${owner.kind} ${owner.namespace}/${owner.name} · ${listener.section}`),
   );
 }

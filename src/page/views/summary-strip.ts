@@ -1,5 +1,6 @@
 import type { Outline } from "../../view/outline.ts";
 import { type Child, element } from "../dom/element.ts";
+import type { World } from "../live/world.ts";
 import { fragmentOf } from "../model/place.ts";
 import { type Summary, summaryOf } from "../model/summary.ts";
 import { type Rates, rateText, sumOf } from "../model/traffic.ts";
@@ -7,7 +8,7 @@ import { type Rates, rateText, sumOf } from "../model/traffic.ts";
 let last: { readonly outline: Outline; readonly summary: Summary } | undefined;
 
 /** A few numbers above the tree; those that are a problem lead to it. */
-export function summaryStrip(outline: Outline, rates: Rates): readonly Child[] {
+export function summaryStrip({ outline, scope }: World, rates: Rates): readonly Child[] {
   if (last?.outline !== outline) last = { outline, summary: summaryOf(outline) };
   const { gateways, owners, listeners, states, routes, routesWithProblems, strayRoutes } = last.summary;
   const total = sumOf(rates, rates.keys());
@@ -16,7 +17,8 @@ export function summaryStrip(outline: Outline, rates: Rates): readonly Child[] {
     fact(owners, owners === 1 ? "owner" : "owners"),
     fact(`${states.serving.toLocaleString("en")} of ${listeners.toLocaleString("en")}`, "listeners serving"),
     fact(routes, routes === 1 ? "route" : "routes"),
-    fact(rateText(total.requests).replace("/s", ""), "requests/s"),
+    // Pods of a cluster count for Prometheus, not for the page.
+    scope === undefined && fact(rateText(total.requests).replace("/s", ""), "requests/s"),
     total.errors > 0 && fact(rateText(total.errors).replace("/s", ""), "errors/s"),
     trouble(states.conflicted, "conflicted", "conflicted"),
     trouble(states.refused, "refused", "refused"),

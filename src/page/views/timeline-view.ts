@@ -19,7 +19,12 @@ export class TimelineView implements View {
   });
 
   constructor() {
-    this.element = element("section", { class: "view", "aria-label": "Timeline" }, this.#table.element);
+    this.element = element(
+      "section",
+      { class: "view", "aria-label": "Timeline" },
+      element("h1", { class: "hidden" }, this.title),
+      this.#table.element,
+    );
   }
 
   show({ live, search }: ViewContext): void {

@@ -3,6 +3,7 @@ import { element, link, redraw } from "../dom/element.ts";
 import { pill } from "../dom/pill.ts";
 import { WindowedList } from "../dom/windowed-list.ts";
 import { textParameter, treeFragment } from "../model/place.ts";
+import { rolloutOf } from "../model/rollout.ts";
 import { rowText } from "../model/row-text.ts";
 import type { TreeNode } from "../model/tree.ts";
 import { hasChildren } from "../model/tree.ts";
@@ -49,6 +50,7 @@ export class TreeView implements View {
     this.element = element(
       "section",
       { class: "view tree-view", "aria-label": "Tree" },
+      element("h1", { class: "hidden" }, this.title),
       this.#summary,
       element("div", { class: "split" }, this.#scroller, side),
     );
@@ -67,7 +69,7 @@ export class TreeView implements View {
     // What was opened by hand in one search is in the way of the next.
     if (search !== this.#search) this.#opened.clear();
     this.#search = search;
-    const summary = summaryStrip(world.outline, context.live.rates);
+    const summary = summaryStrip(world, context.live.rates);
     const signature = summary.map((child) => (child instanceof Node ? child.textContent : "")).join();
     redraw(this.#summary, signature, () => summary);
     this.#update();
@@ -96,7 +98,11 @@ export class TreeView implements View {
     const signature =
       node === undefined
         ? ""
-        : JSON.stringify([node, rowText({ node, isOpen: true }, world.outline, NO_RATES)]);
+        : JSON.stringify([
+            node,
+            rowText({ node, isOpen: true }, world.outline, NO_RATES),
+            node.type === "gateway" && rolloutOf(node.gateway, world.outline),
+          ]);
     const context = this.#context;
     redraw(this.#details, signature, () => detailsOf(node, context, () => this.#choose("")));
   }

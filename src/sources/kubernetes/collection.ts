@@ -9,12 +9,12 @@ import { isPolicy } from "./policy-shape.ts";
 import { shaperOf } from "./shape.ts";
 
 /** Where in the cluster a collection is read: everywhere, or in one namespace. */
-export type Scope = string | undefined;
+export type WatchScope = string | undefined;
 
 export interface CollectionOptions {
   readonly client: KubernetesClient;
   readonly kind: Kind;
-  readonly scope: Scope;
+  readonly scope: WatchScope;
   readonly emit: (key: Key, resource: Resource | undefined) => void;
   readonly onListed: () => void;
   readonly onForbidden: () => void;
@@ -32,7 +32,7 @@ interface Read {
  * The objects of one kind in one scope: what has been emitted of them, so that a new list emits
  * only differences.
  */
-export class Collection {
+export class WatchedCollection {
   readonly #options: CollectionOptions;
   readonly #known = new Map<Key, string>();
   /** What was emitted of policies: it holds on when a newer version cannot be read. */

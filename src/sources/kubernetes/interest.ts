@@ -4,13 +4,15 @@
  * class uses; of those, the ones that may be used (permits.ts). Counted as references come and go,
  * so that a change costs what the changed object refers to.
  */
+import type { ClientPolicy } from "../../api/client-policy.ts";
 import type { Gateway, ListenerSet } from "../../api/gateway.ts";
 import type { GatewayParameters } from "../../api/gateway-parameters.ts";
 import { type Key, keyFor } from "../../api/key.ts";
 import type { BackendTlsPolicy } from "../../api/policies.ts";
-import { needsGrant } from "../../api/reference-grants.ts";
 import type { ObjectReference } from "../../api/references.ts";
 import { GROUP_OF_KIND, MERGEWAY_GROUP, type Resource } from "../../api/resource.ts";
+import { needsGrant } from "../../api/rules/reference-grants.ts";
+import type { TrafficPolicy } from "../../api/traffic-policy.ts";
 import { fromOf, type PermitChange, Permits, type Use, useOf } from "./permits.ts";
 
 interface Referrer {
@@ -151,6 +153,10 @@ function referrerOf(resource: Resource, controllerName: string): Referrer | unde
         references: certificatesOf(resource),
       };
     }
+    case "TrafficPolicy":
+      return { counts: true, references: credentialsOf(resource) };
+    case "ClientPolicy":
+      return { counts: true, references: authoritiesOf(resource) };
     case "BackendTLSPolicy":
       return { counts: true, references: referencesOfPolicy(resource) };
     default:
@@ -191,6 +197,31 @@ function certificatesOf(owner: Gateway | ListenerSet): readonly Use[] {
 
 function referencesOfPolicy(policy: BackendTlsPolicy): readonly Use[] {
   return usesOf(policy.spec.validation.caCertificateRefs ?? [], policy);
+}
+
+/** Secrets with credentials and ConfigMaps with keys or answers, of the policy's own namespace. */
+function credentialsOf({ metadata, spec }: TrafficPolicy): readonly Use[] {
+  const { namespace = "" } = metadata;
+  return [spec.defaults, spec.overrides].flatMap((settings) => {
+    const secrets = [settings?.apiKeys?.secretRef, settings?.basicAuth?.secretRef];
+    const maps = [
+      ...(settings?.jwt?.issuers ?? []).map(({ jwks }) => jwks.configMapRef),
+      settings?.directResponse?.body?.configMapRef,
+    ];
+    return [
+      ...secrets.flatMap((each) => (each === undefined ? [] : [keyFor("Secret", namespace, each.name)])),
+      ...maps.flatMap((each) => (each === undefined ? [] : [keyFor("ConfigMap", namespace, each.name)])),
+    ];
+  });
+}
+
+/** ConfigMaps with authorities, of the policy's own namespace. */
+function authoritiesOf({ metadata, spec }: ClientPolicy): readonly Use[] {
+  return [spec.defaults, spec.overrides].flatMap((settings) =>
+    (settings?.tls?.clientCertificates?.caCertificateRefs ?? []).map(({ name }) =>
+      keyFor("ConfigMap", metadata.namespace ?? "", name),
+    ),
+  );
 }
 
 function usesOf(references: readonly ObjectReference[], { kind: own, metadata }: Resource): readonly Use[] {

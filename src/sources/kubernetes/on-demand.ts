@@ -70,8 +70,9 @@ export class OnDemand {
   /** The watch of metadata has seen this version (empty: the object is gone). */
   announce(key: Key, version: string): void {
     const wanted = this.#wanted.get(key);
-    if (wanted === undefined || wanted.version === version) return;
-    this.#enqueue(key);
+    if (wanted === undefined) return;
+    // A fetch that is under way may bring an older state than the watch has seen.
+    if (wanted.fetching || wanted.version !== version) this.#enqueue(key);
   }
 
   /** A whole list of metadata: what is not in it, below the namespace or anywhere, is gone. */

@@ -5,8 +5,8 @@
  */
 import { type Key, keyFor, partsOf } from "../../api/key.ts";
 import type { ReferenceGrant } from "../../api/policies.ts";
-import { grantableAs, permissionsOf } from "../../api/reference-grants.ts";
 import type { Kind } from "../../api/resource.ts";
+import { grantableAs, permissionsOf } from "../../api/rules/reference-grants.ts";
 
 /**
  * Who refers to something in another namespace: `group|kind|namespace`; empty for whoever refers to

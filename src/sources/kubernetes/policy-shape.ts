@@ -16,7 +16,7 @@ import type { Kind, Resource } from "../../api/resource.ts";
 import type { ApiObject } from "../../kubernetes/api-object.ts";
 import { compileRelaxed, type Shaping } from "./relaxed-schema.ts";
 
-const CLOSING: readonly Kind[] = ["TrafficPolicy", "ClientPolicy", "TenantPolicy"];
+const CLOSING: readonly Kind[] = ["TrafficPolicy", "ClientPolicy", "BackendPolicy", "TenantPolicy"];
 
 /** Kinds whose settings the engine can close on. */
 export function canClose(kind: Kind): boolean {

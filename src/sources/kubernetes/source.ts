@@ -13,7 +13,7 @@ import { type ListWatchTiming, listWatch } from "../../kubernetes/list-watch.ts"
 import type { KubernetesObserver } from "../../kubernetes/observer.ts";
 import type { ResourceChange, Source } from "../source.ts";
 import { Batch } from "./batch.ts";
-import { Collection, type Scope } from "./collection.ts";
+import { WatchedCollection, type WatchScope } from "./collection.ts";
 import { type Installation, watchInstallation } from "./installation.ts";
 import { Interest } from "./interest.ts";
 import { OnDemand } from "./on-demand.ts";
@@ -71,7 +71,7 @@ export class KubernetesSource implements Source {
 type Sink = (changes: readonly ResourceChange[], since: number) => void;
 
 interface WatchedKind {
-  readonly collections: readonly Collection[];
+  readonly collections: readonly WatchedCollection[];
   abort: AbortController;
 }
 
@@ -79,7 +79,7 @@ interface WatchedKind {
 class Run {
   readonly #options: KubernetesSourceOptions;
   readonly #signal: AbortSignal;
-  readonly #scopes: readonly Scope[];
+  readonly #scopes: readonly WatchScope[];
   readonly #batch: Batch;
   readonly #interest: Interest;
   readonly #onDemand: OnDemand;
@@ -171,19 +171,19 @@ class Run {
    * A collection that is absent although its kind was served: discovery will say more, and
    * meanwhile it is tried again.
    */
-  async #follow(collection: Collection, apiVersion: string, signal: AbortSignal): Promise<void> {
+  async #follow(collection: WatchedCollection, apiVersion: string, signal: AbortSignal): Promise<void> {
     while ((await collection.run(apiVersion, signal)) === "absent") {
       this.#served.poke();
       if (!(await pause(1_000, signal))) return;
     }
   }
 
-  #collectionsOf(kind: Kind): readonly Collection[] {
+  #collectionsOf(kind: Kind): readonly WatchedCollection[] {
     const { client, observer, timing } = this.#options;
     return this.#scopesOf(kind).map((scope) => {
       const list = listOf(kind, scope);
       if (!this.#isComplete) this.#awaited.add(list);
-      return new Collection({
+      return new WatchedCollection({
         client,
         kind,
         scope,
@@ -197,7 +197,7 @@ class Run {
   }
 
   /** Classes belong to no namespace; of the Namespaces only the chosen ones are read. */
-  #scopesOf(kind: Kind): readonly Scope[] {
+  #scopesOf(kind: Kind): readonly WatchScope[] {
     return isClusterScoped(kind) && kind !== "Namespace" ? [undefined] : this.#scopes;
   }
 
@@ -272,7 +272,7 @@ class Run {
   }
 }
 
-function listOf(kind: Kind, scope: Scope): string {
+function listOf(kind: Kind, scope: WatchScope): string {
   return `${kind} in ${scope ?? "all namespaces"}`;
 }
 

@@ -8,7 +8,7 @@ import { ApiError } from "../../kubernetes/api-error.ts";
 import { collectionPath } from "../../kubernetes/api-object.ts";
 import type { KubernetesClient } from "../../kubernetes/client.ts";
 import type { KubernetesObserver } from "../../kubernetes/observer.ts";
-import { Bucket } from "../scheduling/bucket.ts";
+import { WriteTokens } from "../scheduling/bucket.ts";
 
 export interface EventObject {
   readonly apiVersion: string;
@@ -66,8 +66,8 @@ export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #limits: EventLimits;
   readonly #told = new Recent<number>(REMEMBERED);
-  readonly #objects = new Recent<Bucket>(REMEMBERED);
-  readonly #all: Bucket;
+  readonly #objects = new Recent<WriteTokens>(REMEMBERED);
+  readonly #all: WriteTokens;
   readonly #waiting: (readonly [EventObject, EventContent])[] = [];
   #sending = 0;
   #dropped = 0;
@@ -75,7 +75,7 @@ export class EventRecorder {
   constructor(options: EventRecorderOptions) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
-    this.#all = new Bucket(this.#limits.burst, this.#limits.refillMs, performance.now());
+    this.#all = new WriteTokens(this.#limits.burst, this.#limits.refillMs, performance.now());
   }
 
   /** Events that were not sent because there were too many. */
@@ -90,7 +90,7 @@ export class EventRecorder {
     const before = this.#told.get(sentence);
     if (before !== undefined && now - before < this.#limits.repeatMs) return;
     const { burstPerObject, refillPerObjectMs } = this.#limits;
-    const bucket = this.#objects.get(object) ?? new Bucket(burstPerObject, refillPerObjectMs, now);
+    const bucket = this.#objects.get(object) ?? new WriteTokens(burstPerObject, refillPerObjectMs, now);
     this.#objects.set(object, bucket);
     if (this.#waiting.length >= MOST_WAITING || !bucket.take(now) || !this.#all.take(now)) {
       this.#dropped++;

@@ -3,7 +3,7 @@ import { type Key, kindOf } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { ObjectVerdict } from "../../engine/verdicts/verdicts.ts";
 import { renderStatus } from "../render.ts";
-import { type InstalledApi, supportedFeatures, supportedVersion } from "./gateway-class.ts";
+import { featuresStatus, type InstalledApi, supportedVersion } from "./gateway-class.ts";
 import { keepForNow } from "./grace.ts";
 import type { LiveObject } from "./live-object.ts";
 import { changedFields, type Status } from "./merge-status.ts";
@@ -48,7 +48,7 @@ function render(
   const conditions = [...verdict.conditions, supportedVersion(installed())];
   return {
     ...renderStatus(object, { ...verdict, conditions }, options),
-    ...supportedFeatures(features(live.metadata.name), installed()),
+    ...featuresStatus(features(live.metadata.name), installed()),
   };
 }
 

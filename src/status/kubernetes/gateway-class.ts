@@ -35,7 +35,7 @@ export function supportedVersion(api: InstalledApi): Verdict {
       });
 }
 
-export function supportedFeatures(features: ReadonlySet<string>, api: InstalledApi): Status {
+export function featuresStatus(features: ReadonlySet<string>, api: InstalledApi): Status {
   if (api.bundleVersions.some(isTooOld)) return {};
   return { supportedFeatures: [...features].sort().map((name) => ({ name })) };
 }

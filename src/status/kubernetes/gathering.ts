@@ -10,10 +10,10 @@ import { isDeepStrictEqual } from "node:util";
 import type { Condition } from "../../api/metadata.ts";
 import { listOf, type Status } from "./merge-status.ts";
 
-export type Urgency = "final" | "unfinished" | "counts";
+export type WriteUrgency = "final" | "unfinished" | "counts";
 
 /** How urgent it is to write these fields over what the object says. */
-export function urgencyOf(before: Status | undefined, fields: Status): Urgency {
+export function writeUrgencyOf(before: Status | undefined, fields: Status): WriteUrgency {
   const changed = Object.keys(fields);
   if (changed.every((field) => isDeepStrictEqual(core(field, before?.[field]), core(field, fields[field])))) {
     return "counts";

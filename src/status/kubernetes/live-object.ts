@@ -103,6 +103,7 @@ const ENTRIES: Readonly<Partial<Record<Kind, string>>> = {
   BackendTLSPolicy: "ancestors",
   TrafficPolicy: "ancestors",
   ClientPolicy: "ancestors",
+  BackendPolicy: "ancestors",
   TenantPolicy: "ancestors",
 };
 

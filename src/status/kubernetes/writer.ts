@@ -18,13 +18,13 @@ import type { Resource } from "../../api/resource.ts";
 import type { ObjectVerdict } from "../../engine/verdicts/verdicts.ts";
 import { ApiError, hasStatus } from "../../kubernetes/api-error.ts";
 import { Backoff } from "../../kubernetes/backoff.ts";
-import { Bucket } from "../scheduling/bucket.ts";
+import { WriteTokens } from "../scheduling/bucket.ts";
 import { type Clock, SYSTEM_CLOCK, sleep } from "../scheduling/clock.ts";
 import { STATUS_TIMING, type StatusTiming } from "../scheduling/timing.ts";
 import { WorkQueue } from "../scheduling/work-queue.ts";
 import type { WriteContent } from "../scheduling/write-throttle.ts";
 import { desiredStatus, timestamp } from "./desired-status.ts";
-import { urgencyOf } from "./gathering.ts";
+import { writeUrgencyOf } from "./gathering.ts";
 import {
   afterAnswer,
   entriesField,
@@ -51,7 +51,7 @@ export class StatusWriter {
   readonly #clock: Clock;
   readonly #entries = new Map<Key, StatusEntry>();
   /** First statuses of sets that may be written at once. */
-  readonly #firsts: Bucket;
+  readonly #firsts: WriteTokens;
   #queue: WorkQueue | undefined;
   #graceEnds = 0;
 
@@ -59,7 +59,7 @@ export class StatusWriter {
     this.#options = options;
     this.#timing = { ...STATUS_TIMING, ...options.timing };
     this.#clock = options.clock ?? SYSTEM_CLOCK;
-    this.#firsts = new Bucket(this.#timing.firstBurst, this.#timing.firstRefillMs, this.#clock.now());
+    this.#firsts = new WriteTokens(this.#timing.firstBurst, this.#timing.firstRefillMs, this.#clock.now());
   }
 
   /** Objects waiting to be looked at, for metrics. */
@@ -237,7 +237,7 @@ export class StatusWriter {
 
   /** How long to wait for what is about to change as well. */
   #gathering(entry: StatusEntry, { over, fields }: DesiredStatus, now: number): number {
-    const urgency = urgencyOf(over.status, fields);
+    const urgency = writeUrgencyOf(over.status, fields);
     if (urgency === "counts") delete entry.since;
     const left = (entry.dirtySince ?? now) + this.#timing.gatherMs - now;
     if (left <= 0) return 0;

@@ -1,5 +1,5 @@
 /** A token bucket: so many at once, then one in every `refillMs`. */
-export class Bucket {
+export class WriteTokens {
   readonly #size: number;
   readonly #refillMs: number;
   #tokens: number;

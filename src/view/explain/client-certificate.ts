@@ -18,6 +18,12 @@ export class ClientCertificate {
     this.#between = between;
   }
 
+  /** Whether it has one of the names, `DNS:alice.example`; absent: any will do. */
+  carriesOne(names: readonly string[] | undefined): boolean {
+    const own = (this.#leaf.subjectAltName ?? "").split(", ");
+    return names === undefined || names.some((name) => own.includes(name));
+  }
+
   /** Whether the chain leads to an authority of the bundle. */
   isSignedBy(bundle: string): boolean {
     const authorities = certificatesIn(bundle);

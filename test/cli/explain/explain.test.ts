@@ -130,6 +130,45 @@ describe("mergeway explain", () => {
     expect(other["eliminated"]).toEqual([]);
   });
 
+  test("verifies a client certificate against what one listener asks for", async () => {
+    const ca = authority();
+    const server = selfSigned(["a.example.com"]);
+    const text = withClientValidation(ca.cert, server).replace(/\n\s*tls: \{frontend.*/, "");
+    const policy = `
+apiVersion: mergeway.dev/v1alpha1
+kind: ClientPolicy
+metadata: {name: own, namespace: infra}
+spec:
+  targetRefs: [{kind: Gateway, name: shared, sectionName: https}]
+  overrides:
+    tls:
+      clientCertificates:
+        caCertificateRefs: [{name: clients}]
+        subjectAltNames: [{type: Hostname, hostname: alice.example}]
+`;
+    const path = folder({ "all.yaml": `${text}---${policy}` });
+    writeFileSync(join(path, "alice.pem"), issue(ca, ["alice.example"]).cert);
+    writeFileSync(join(path, "bob.pem"), issue(ca, ["bob.example"]).cert);
+    const asked = (...flags: string[]): Promise<unknown> =>
+      explained("https://a.example.com/", "-f", join(path, "all.yaml"), ...flags);
+    expect(await asked()).toMatchObject({ outcome: "refuse" });
+    expect(await asked("--client-cert", join(path, "bob.pem"))).toMatchObject({ outcome: "refuse" });
+    expect(await asked("--client-cert", join(path, "alice.pem"))).toMatchObject({
+      outcome: "respond",
+      status: 404,
+      policy: {
+        settings: [
+          {
+            field: "clientCertificates",
+            section: "overrides",
+            policy: { kind: "ClientPolicy", namespace: "infra", name: "own" },
+            value: "AllowValidOnly, by ConfigMap clients; for DNS:alice.example",
+          },
+        ],
+      },
+    });
+  });
+
   test("verifies a client certificate against the port's authorities", async () => {
     const ca = authority();
     const server = selfSigned(["a.example.com"]);

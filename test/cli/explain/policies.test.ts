@@ -56,6 +56,29 @@ describe("the effective policy of a request", () => {
     expect(found.outcome).toBe("forward");
   });
 
+  test("says what becomes part of the rule, and that the route's own word comes first", async () => {
+    const policy = `
+apiVersion: mergeway.dev/v1alpha1
+kind: TrafficPolicy
+metadata: {name: times, namespace: team-tea}
+spec:
+  targetRefs: [{kind: ListenerSet, name: tea}]
+  overrides: {requestBody: {maxSize: 10Mi}}
+  defaults: {timeouts: {request: 30s, idle: 90s}}
+`;
+    const { stdout } = await mergeway([
+      "explain",
+      "http://tea.example.com:8080/",
+      ...EXAMPLE,
+      "-f",
+      folder({ "times.yaml": policy }),
+    ]);
+    expect(stdout).toMatch(
+      /timeouts +defaults of TrafficPolicy team-tea\/times at ListenerSet team-tea\/tea +request 30s, idle 90s; what the route itself says comes first/,
+    );
+    expect(stdout).toMatch(/requestBody +overrides of TrafficPolicy team-tea\/times .* a body of 10Mi/);
+  });
+
   test("is that of the rule: another rule of the route has another one", async () => {
     expect(settings(await explained("http://coffee.example.com:8080/", ...EXAMPLE))).toEqual([
       "clientAddress: behind-load-balancer overrides ",

@@ -85,7 +85,13 @@ spec: {targetRefs: [{kind: Gateway, name: other}], defaults: {clientAddress: {pr
       authority: "team-a.example.com",
       hostname: "team-a.example.com",
       status: 200,
-      route: { kind: "HTTPRoute", namespace: "team-a", name: "web", rule: 0 },
+      path: "/x",
+      listenerKind: "ListenerSet",
+      listenerNamespace: "team-a",
+      routeKind: "HTTPRoute",
+      routeNamespace: "team-a",
+      routeName: "web",
+      rule: 0,
     });
     for (const line of running.stderr().trimEnd().split("\n")) {
       expect(JSON.parse(line)).toMatchObject({

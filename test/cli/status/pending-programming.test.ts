@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { keyOf } from "../../../src/api/key.ts";
+import type { Condition } from "../../../src/api/metadata.ts";
 import type { Resource } from "../../../src/api/resource.ts";
 import type { Terminal } from "../../../src/cli/foundation/terminal.ts";
 import { pendingProgramming } from "../../../src/cli/status/pending-programming.ts";
@@ -13,7 +14,11 @@ import { buildState } from "../../../src/view/build-state.ts";
 const PLAIN = { style: (_style: string, text: string) => text } as unknown as Terminal;
 
 /** What `status` prints for a Gateway with this live Programmed condition. */
-function shown(programmed: object | undefined, isLive = true): { tree: string; table: string } {
+function shown(
+  programmed: object | undefined,
+  isLive = true,
+  { fromStatuses = false } = {},
+): { tree: string; table: string } {
   const gateway = {
     apiVersion: "gateway.networking.k8s.io/v1",
     kind: "Gateway",
@@ -25,7 +30,9 @@ function shown(programmed: object | undefined, isLive = true): { tree: string; t
   const engine = new Engine(standaloneSettings({ features: embeddedFeatures, assumeProgrammed: true }));
   engine.apply([{ key: keyOf(gateway), resource: gateway }]);
   const state = buildState({ engine, resources });
-  const noteOf = pendingProgramming({ isLive, resources });
+  const ofResources = pendingProgramming({ isLive, resources });
+  const noteOf: typeof ofResources = (view) =>
+    ofResources(fromStatuses ? { ...view, conditions: [programmed as Condition] } : view);
   return { tree: statusTree(state, PLAIN, noteOf), table: statusTable(state, PLAIN, { noteOf }) };
 }
 
@@ -88,6 +95,11 @@ describe("the live Programmed condition of a Gateway", () => {
     const { tree, table } = shown({ status: "True", reason: "Programmed", message: LAG });
     expect(tree).toContain(`├─ ${LAG}\n`);
     expect(table).toContain(`\nGateway infra/shared: ${LAG}\n`);
+  });
+
+  test("is shown when replicas lag and the state is that of the statuses alone", () => {
+    const lag = { type: "Programmed", status: "True", reason: "Programmed", message: LAG };
+    expect(shown(lag, true, { fromStatuses: true }).tree).toContain(`├─ ${LAG}\n`);
   });
 
   test("is shown when the Gateway is not programmed", () => {

@@ -59,7 +59,7 @@ spec:
     const tea = stdout.slice(stdout.indexOf("#3"));
     expect(tea).toBe(`#3 ListenerSet team-tea/tea  set, created 2026-01-03T00:00:00Z
    ├─ ClientPolicy team-tea/ports  defaults clientAddress  not accepted (NotConfinable)
-   │  └─ clientAddress holds for whole ports, which other listeners share: attach the policy to the Gateway itself
+   │  └─ a ClientPolicy holds for whole ports, which other listeners share: attach it to the Gateway itself
    └─ http  HTTP :8080 tea.example.com  serving
       └─ HTTPRoute team-tea/tea  tea.example.com
          ├─ TrafficPolicy team-tea/old  defaults rateLimits  applied
@@ -73,6 +73,64 @@ Targets of policies that are not served
 └─ TrafficPolicy team-tea/new
    └─ TargetNotFound at HTTPRoute team-tea/gone: it does not exist
 `);
+  });
+
+  test("shows how much of its quota each namespace uses, in the tree and as JSON", async () => {
+    const own = folder({
+      "quota.yaml": `
+apiVersion: mergeway.dev/v1alpha1
+kind: TenantPolicy
+metadata: {name: tenants, namespace: platform}
+spec:
+  targetRefs: [{kind: Gateway, name: shared}]
+  rules:
+  - name: teams
+    namespaceSelector: {}
+    hostnames: {allow: ['*']}
+    quota: {listeners: 10, hostnames: 1, routes: 2}
+`,
+    });
+    const { stdout } = await mergeway(["status", EXAMPLE, own]);
+    expect(stdout.slice(0, stdout.indexOf("├─ #1"))).toMatchInlineSnapshot(`
+      "Gateway platform/shared  class mergeway, 2 sets attached
+      ├─ TenantPolicy platform/tenants  0 listeners and 0 routes refused  applied
+      │  ├─ namespace team-coffee  listeners 2 of 10, hostnames 1 of 1, routes 1 of 2  rule teams
+      │  ├─ namespace team-tea  listeners 2 of 10, hostnames 1 of 1, routes 1 of 2  rule teams
+      │  └─ namespace team-zest  listeners 2 of 10, hostnames 1 of 1, routes 1 of 2  rule teams
+      "
+    `);
+    const json = await mergeway(["status", EXAMPLE, own, "-o", "json"]);
+    const { quotas } = JSON.parse(json.stdout) as { quotas: readonly object[] };
+    expect(quotas[0]).toMatchInlineSnapshot(`
+      {
+        "gateway": {
+          "name": "shared",
+          "namespace": "platform",
+        },
+        "namespace": "team-coffee",
+        "resources": [
+          {
+            "limit": 10,
+            "resource": "listeners",
+            "used": 2,
+          },
+          {
+            "limit": 1,
+            "resource": "hostnames",
+            "used": 1,
+          },
+          {
+            "limit": 2,
+            "resource": "routes",
+            "used": 1,
+          },
+        ],
+        "rule": "teams",
+      }
+    `);
+    expect(JSON.parse((await mergeway(["status", EXAMPLE, "-o", "json"])).stdout)).not.toHaveProperty(
+      "quotas",
+    );
   });
 
   test("shows one line for each listener with -o wide", async () => {

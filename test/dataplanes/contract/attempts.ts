@@ -1,4 +1,6 @@
+import type { ServerResponse } from "node:http";
 import { expect, test } from "vitest";
+import { MIN_CONCURRENT_RETRIES, RETRY_BUDGET_PERCENT } from "../../../src/plan/retry-limits.ts";
 import { ask } from "../support/http-peers.ts";
 import { backend, forwardTo, host, listener, port, rule } from "../support/plan-builder.ts";
 import type { CreateDataPlane } from "../support/plane-under-test.ts";
@@ -7,7 +9,11 @@ import { setStage } from "./stage.ts";
 const http = port(80);
 const shop = listener("shop", http, "shop.example");
 
-/** How often a request is sent if its route says nothing about retries. */
+const retrying = host(shop, "shop.example", [
+  rule({ action: forwardTo("b", { retry: { attempts: 1, codes: [503], backoffMs: 10 } }) }),
+]);
+
+/** How often a request is sent if its route says nothing about it, and how often at most. */
 export function describeAttempts(create: CreateDataPlane): void {
   const stage = setStage(create);
 
@@ -90,5 +96,54 @@ export function describeAttempts(create: CreateDataPlane): void {
     await ask(plane.at(80), { host: "shop.example" });
     await expect.poll(() => seen.filter((name) => name === "host").length).toBe(2);
     expect(seen.filter((name) => /^x-(?:envoy-retry|envoy-max|mergeway)-/.test(name))).toEqual([]);
+  });
+
+  test("of many requests to a failing backend, a fifth at most is retried at a time", async () => {
+    const requests = 30;
+    let firsts = 0;
+    const begun: ServerResponse[] = [];
+    const retried: ServerResponse[] = [];
+    const at = await stage.backends.http((_request, response) => {
+      if (firsts === requests) {
+        retried.push(response);
+        return;
+      }
+      firsts++;
+      begun.push(response);
+      // All at once, when all of them are in flight.
+      if (firsts === requests) for (const each of begun) each.writeHead(503).end();
+    });
+    const plane = await stage.start([
+      http,
+      shop,
+      host(shop, "shop.example", [rule({ action: forwardTo("b") })]),
+      backend("b", [at]),
+    ]);
+    await plane.apply({ upserts: [retrying], removes: [] });
+    const statuses: number[] = [];
+    const asked = Array.from({ length: requests }, async () => {
+      statuses.push((await ask(plane.at(80), { host: "shop.example" })).status);
+    });
+    await expect.poll(() => statuses.length + retried.length, { timeout: 20_000 }).toBe(requests);
+    const retries = retried.length;
+    for (const each of retried) each.end();
+    await Promise.all(asked);
+    expect(retries).toBeGreaterThanOrEqual(MIN_CONCURRENT_RETRIES);
+    expect(retries).toBeLessThanOrEqual((requests * RETRY_BUDGET_PERCENT) / 100);
+    expect(statuses.filter((status) => status === 503)).toHaveLength(requests - retries);
+  });
+
+  test("however many requests meet an endpoint that is gone, they go on to the next one", async () => {
+    const requests = 30;
+    const begun: ServerResponse[] = [];
+    const at = await stage.backends.http((_request, response) => {
+      begun.push(response);
+      if (begun.length === requests) for (const each of begun) each.end();
+    });
+    const plane = await stage.start([http, shop, retrying, backend("b", [9, at])]);
+    const once = host(shop, "shop.example", [rule({ action: forwardTo("b") })]);
+    await plane.apply({ upserts: [once], removes: [] });
+    const asked = Array.from({ length: requests }, () => ask(plane.at(80), { host: "shop.example" }));
+    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(Array(requests).fill(200));
   });
 }

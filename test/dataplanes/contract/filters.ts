@@ -302,19 +302,6 @@ export function describeFilters(create: CreateDataPlane): void {
     });
   });
 
-  test("lets nothing through that was to be authorized first", async () => {
-    const externalAuth = {
-      protocol: "HTTP",
-      backend: "b",
-      allowedHeaders: [],
-      allowedResponseHeaders: [],
-    } as const;
-    const plane = await startWith(forwardTo("b", { filters: { externalAuth } }), [
-      backend("b", [await stage.backends.echo("b")]),
-    ]);
-    expect((await ask(plane.at(80), { host: "shop.example" })).status).toBe(500);
-  });
-
   test("speaks TLS to backends as their policies ask, and shows the Gateway's certificate", async () => {
     const ca = authority("backends");
     const clients = authority("gateways");

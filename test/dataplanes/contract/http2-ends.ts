@@ -8,11 +8,15 @@ import {
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
 } from "node:http2";
+import type { Socket } from "node:net";
 import { expect, test } from "vitest";
+import { frame, frameType, headersFrames, u32 } from "../embedded/hostile/h2-frames.ts";
+import { rawBackend } from "../embedded/http2/raw-backend.ts";
 import { textOf } from "../support/http-peers.ts";
 import { backend, forwardTo, host, listener, port, rule } from "../support/plan-builder.ts";
 import type { CreateDataPlane } from "../support/plane-under-test.ts";
 import { setStage } from "./stage.ts";
+import type { Traits } from "./traits.ts";
 
 const http = port(80);
 const shop = listener("shop", http, "shop.example");
@@ -20,7 +24,7 @@ const shop = listener("shop", http, "shop.example");
 /**
  * Where an answer over HTTP/2 ends: with its header, if that is all there is of it (RFC 9113, 8.1).
  */
-export function describeHttp2Ends(create: CreateDataPlane): void {
+export function describeHttp2Ends(create: CreateDataPlane, { resetCodes }: Traits): void {
   const stage = setStage(create);
   const open = (at: number): ClientHttp2Session => {
     const session = connect(`http://127.0.0.1:${at}`);
@@ -85,6 +89,33 @@ export function describeHttp2Ends(create: CreateDataPlane): void {
     const answer = await ending(open(plane.at(80)), { ":method": "PUT" }, "payload");
     expect(answer).toMatchObject({ status: 201, endsWithHeader: true });
   });
+
+  const { NGHTTP2_CANCEL, NGHTTP2_REFUSED_STREAM, NGHTTP2_NO_ERROR, NGHTTP2_INTERNAL_ERROR } = constants;
+  test.each([
+    ["CANCEL", NGHTTP2_CANCEL, resetCodes ? NGHTTP2_CANCEL : NGHTTP2_INTERNAL_ERROR],
+    ["REFUSED_STREAM", NGHTTP2_REFUSED_STREAM, resetCodes ? NGHTTP2_REFUSED_STREAM : NGHTTP2_INTERNAL_ERROR],
+    ["NO_ERROR", NGHTTP2_NO_ERROR, NGHTTP2_INTERNAL_ERROR],
+  ])(
+    "an answer that its backend resets with %s is never taken for a whole one",
+    async (_name, said, seen) => {
+      const onRequest = (stream: number, socket: Socket): void => {
+        const header = headersFrames(stream, [[":status", "200"]], false);
+        const begun = frame(frameType.data, 0, stream, Buffer.from("begun"));
+        socket.write(Buffer.concat([header, begun, frame(frameType.rstStream, 0, stream, u32(said))]));
+      };
+      const { port: at } = await rawBackend(stage.sockets, { onRequest });
+      const plane = await stage.start([
+        http,
+        shop,
+        host(shop, "shop.example", [rule({ action: forwardTo("b") })]),
+        backend("b", [at], { protocol: "h2c" }),
+      ]);
+      const stream = open(plane.at(80)).request({ ":path": "/", ":authority": "shop.example" });
+      stream.on("error", () => {}).resume();
+      await once(stream, "close").catch(() => {});
+      expect(stream.rstCode).toBe(seen);
+    },
+  );
 
   test("the proxy's own answer to HEAD ends with its header", async () => {
     const plane = await stage.start([http, shop, host(shop, "shop.example", [])]);

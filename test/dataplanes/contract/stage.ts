@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2";
 import { afterEach, beforeEach } from "vitest";
 import type { PlanItem } from "../../../src/plan/plan.ts";
 import { Backends } from "../support/http-peers.ts";
@@ -9,6 +11,8 @@ export interface Stage {
   readonly backends: Backends;
   readonly sockets: Sockets;
   start(items: readonly PlanItem[], options?: Partial<PlaneOptions>): Promise<PlaneUnderTest>;
+  /** The header of the answer over HTTP/2 with prior knowledge, for shop.example unless said. */
+  askHttp2(at: number, headers: OutgoingHttpHeaders): Promise<IncomingHttpHeaders>;
   /** Something else to be closed. */
   onRelease(release: () => unknown): void;
 }
@@ -37,6 +41,15 @@ export function setStage(create: CreateDataPlane): Stage {
       const plane = await PlaneUnderTest.start(create, items, options);
       releases.push(() => plane.close());
       return plane;
+    },
+    async askHttp2(at, headers) {
+      const session = connect(`http://127.0.0.1:${at}`);
+      releases.push(() => session.destroy());
+      if (headers[":protocol"] !== undefined) await once(session, "remoteSettings");
+      const stream = session.request({ ":path": "/", ":authority": "shop.example", ...headers });
+      const [head] = (await once(stream, "response")) as [IncomingHttpHeaders];
+      stream.resume();
+      return head;
     },
     onRelease(release) {
       releases.push(release);

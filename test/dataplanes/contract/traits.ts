@@ -20,6 +20,8 @@ export interface Traits {
    * peer, and not an error.
    */
   readonly servesUnspecified: boolean;
+  /** The code with which a backend resets a stream reaches the client, where it may. */
+  readonly resetCodes: boolean;
 }
 
 export const allTraits: Traits = {
@@ -28,6 +30,7 @@ export const allTraits: Traits = {
   endsUpgrades: true,
   allInterim: true,
   servesUnspecified: true,
+  resetCodes: true,
 };
 
 /** `test`, for data planes that it is about. */

@@ -10,4 +10,5 @@ describeDataPlane("Envoy", (options) => createEnvoy(options), {
   endsUpgrades: false,
   allInterim: false,
   servesUnspecified: false,
+  resetCodes: false,
 });

@@ -57,8 +57,8 @@ that exist answer from the right backend, those that were removed do not.
 ${rows.join("\n")}
 
 A rule, a cluster or an endpoint set that Envoy rejects (NACK) does not fail a request of another
-tenant either, on a running Envoy or a new one: \`test/dataplanes/envoy/nack.test.ts\`, and [what
-Envoy refuses](envoy.md#what-envoy-refuses).
+tenant either, on a running Envoy or a new one: \`test/dataplanes/envoy/containment/nack.test.ts\`,
+and [what Envoy refuses](envoy.md#what-envoy-refuses).
 
 Made by \`ENVOY_FAULTS=full npx vitest run test/dataplanes/envoy/faults.test.ts\`, which fails when a
 request does. \`npm test\` runs a shorter form. The numbers are of one run on a machine with two

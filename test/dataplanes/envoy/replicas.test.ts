@@ -6,8 +6,17 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import { afterEach, describe, expect, test } from "vitest";
 import { createEnvoyDataPlane, type EnvoyDataPlane } from "../../../src/dataplanes/envoy/envoy-data-plane.ts";
-import { FrameReader, frame } from "../../../src/dataplanes/envoy/wire/grpc-frames.ts";
-import { message, nested, read, text } from "../../../src/dataplanes/envoy/wire/protobuf.ts";
+import { frame, GrpcFrameReader } from "../../../src/dataplanes/envoy/wire/grpc-frames.ts";
+import * as proto from "../../../src/dataplanes/envoy/wire/proto.ts";
+import {
+  type EncodedField,
+  type Message,
+  message,
+  nested,
+  read,
+  text,
+  texts,
+} from "../../../src/dataplanes/envoy/wire/protobuf.ts";
 import type { ItemReport } from "../../../src/plan/item-report.ts";
 import { lastingPort } from "../support/lasting-port.ts";
 import { backend, forwardTo, host, listener, port, rule } from "../support/plan-builder.ts";
@@ -168,11 +177,11 @@ class Client {
   /** Of that type only, if it is given. */
   refusedType = "";
   readonly #stream: ClientHttp2Stream;
-  readonly #node: Uint8Array;
+  readonly #node: Message<proto.Node>;
   #introduced = false;
 
   constructor(at: number, id: string, gateway: string) {
-    this.#node = message(text(1, id), text(2, gateway));
+    this.#node = message(text(proto.Node.id, id), text(proto.Node.cluster, gateway));
     this.session = connect(`http://127.0.0.1:${at}`);
     this.session.on("error", () => {});
     this.#stream = this.session.request({
@@ -185,31 +194,37 @@ class Client {
     this.status = new Promise((resolve) => {
       this.#stream.on("trailers", (trailers) => resolve(String(trailers["grpc-status"])));
     });
-    const reader = new FrameReader(1_000_000);
+    const reader = new GrpcFrameReader(1_000_000);
     this.#stream.on("data", (chunk: Buffer) => {
       for (const bytes of reader.push(chunk)) this.#take(bytes);
     });
   }
 
   ask(type: string, names: readonly string[] = []): void {
-    this.#send(text(2, type), ...names.map((name) => text(3, name)));
+    const { typeUrl, resourceNamesSubscribe } = proto.DeltaDiscoveryRequest;
+    this.#send(text(typeUrl, type), ...texts(resourceNamesSubscribe, names));
   }
 
   #take(bytes: Uint8Array): void {
-    const response = read(bytes);
-    const names = response.messages(2).map((resource) => resource.text(3));
-    const isMeant = this.refusedType === "" || response.text(4) === this.refusedType;
+    const response = read<proto.DeltaDiscoveryResponse>(bytes);
+    const names = response
+      .messages(proto.DeltaDiscoveryResponse.resources)
+      .map((resource) => resource.text(proto.Resource.name));
+    const type = response.text(proto.DeltaDiscoveryResponse.typeUrl);
+    const isMeant = this.refusedType === "" || type === this.refusedType;
     const refused = isMeant && names.includes(this.refuses);
     if (!refused) this.got.push(...names);
     this.#send(
-      text(2, response.text(4)),
-      text(6, response.text(5)),
-      refused ? nested(7, message(text(2, "no thanks"))) : undefined,
+      text(proto.DeltaDiscoveryRequest.typeUrl, type),
+      text(proto.DeltaDiscoveryRequest.responseNonce, response.text(proto.DeltaDiscoveryResponse.nonce)),
+      refused
+        ? nested(proto.DeltaDiscoveryRequest.errorDetail, message(text(proto.Status.message, "no thanks")))
+        : undefined,
     );
   }
 
-  #send(...fields: readonly (Uint8Array | undefined)[]): void {
-    const node = this.#introduced ? undefined : nested(1, this.#node);
+  #send(...fields: readonly EncodedField<proto.DeltaDiscoveryRequest>[]): void {
+    const node = this.#introduced ? undefined : nested(proto.DeltaDiscoveryRequest.node, this.#node);
     this.#introduced = true;
     this.#stream.write(frame(message(node, ...fields)));
   }

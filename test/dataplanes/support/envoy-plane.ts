@@ -14,13 +14,16 @@ const binary = envoyBinary();
  * an error.
  */
 export function createEnvoy(
-  { bind, trustedHops, onRequestEnd, signal }: PlaneOptions,
+  { bind, trustedHops, onRequestEnd, onlySampled = false, tracing, signal, traffic }: PlaneOptions,
   more: Omit<EnvoyOptions, "bind"> = {},
 ): EnvoyDataPlane {
   return createEnvoyDataPlane({
     bind,
     ...(typeof trustedHops === "number" ? { trustedHops } : {}),
     ...(onRequestEnd === undefined ? {} : { onRequestEnd }),
+    onlySampled,
+    tracing,
+    ...(traffic === undefined ? {} : { traffic }),
     ...(signal === undefined ? {} : { signal }),
     ...(process.env["ENVOY_LOG"] === undefined ? {} : { onLog: (line) => console.log(line) }),
     supervise: {

@@ -17,7 +17,7 @@ export type TestedDataPlane = DataPlane & { readonly settle?: () => Promise<void
 
 export type PlaneOptions = Pick<
   EmbeddedOptions,
-  "bind" | "limits" | "trustedHops" | "onRequestEnd" | "signal"
+  "bind" | "limits" | "trustedHops" | "onRequestEnd" | "onlySampled" | "tracing" | "signal" | "traffic"
 >;
 
 export class PlaneUnderTest {

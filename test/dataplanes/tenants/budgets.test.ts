@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { BufferedBytes } from "../../../src/dataplanes/embedded/limits/buffered-bytes.ts";
 import { type TenantBudget, TenantBudgets } from "../../../src/dataplanes/embedded/limits/tenant-budgets.ts";
 import type { GatewayItem, ListenerItem, OwnerRef } from "../../../src/plan/plan.ts";
 import { DEFAULT_TENANT_LIMITS } from "../../../src/plan/tenant-limits.ts";
@@ -46,9 +47,40 @@ describe("budgets of tenants", () => {
   test("a limit is divided among threads and rounded up, and none stays none", () => {
     const budgets = new TenantBudgets(4);
     budgets.apply({ upserts: [limited(0, 5)], removes: [] });
-    expect(budgets.limitsOf(gateway)).toEqual({ connections: 0, requests: 2, backendConnections: 256 });
+    expect(budgets.limitsOf(gateway)).toEqual({
+      connections: 0,
+      requests: 2,
+      backendConnections: 256,
+      bufferedBytes: 32 * 1024 * 1024,
+    });
     budgets.apply({ upserts: [], removes: ["gateway"] });
     expect(budgets.limitsOf(gateway).requests).toBe(500);
+  });
+
+  test("what a request has waiting counts once, up to the limit, until the request is over", () => {
+    const budgets = new TenantBudgets();
+    const tenantLimits = { ...DEFAULT_TENANT_LIMITS, bufferedBytes: 100 };
+    const item: GatewayItem = { type: "gateway", id: "gateway", gateway, tenantLimits };
+    budgets.apply({ upserts: [item, ownedBy("a", "own"), ownedBy("b", "other")], removes: [] });
+    const budget = budgetOf(budgets, "a");
+    const [one, two] = [new BufferedBytes(budget), new BufferedBytes(budget)];
+    one.set("body", 60);
+    one.set("body", 50);
+    one.set("answer", 20);
+    expect([budget.bufferedBytes, budget.isFull]).toEqual([70, false]);
+    two.set("body", 30);
+    expect([budget.bufferedBytes, two.isFull]).toEqual([100, true]);
+    expect(budgetOf(budgets, "b").isFull).toBe(false);
+    one.release();
+    one.release();
+    one.set("body", 1_000);
+    expect([budget.bufferedBytes, two.isFull]).toEqual([30, false]);
+    budgets.apply({
+      upserts: [{ ...item, tenantLimits: { ...tenantLimits, bufferedBytes: 0 } }],
+      removes: [],
+    });
+    two.set("body", 1_000_000);
+    expect(two.isFull).toBe(false);
   });
 
   test("a tenant that leaves and comes back still has what is under way", () => {

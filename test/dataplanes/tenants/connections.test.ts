@@ -5,6 +5,8 @@ import type { Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
 import { createEmbeddedDataPlane } from "../../../src/dataplanes/embedded/embedded-data-plane.ts";
+import { TrafficCounts } from "../../../src/dataplanes/traffic/traffic-counts.ts";
+import { REFUSED_CONNECTIONS } from "../../../src/dataplanes/traffic/traffic-numbers.ts";
 import type { PlanItem } from "../../../src/plan/plan.ts";
 import { DEFAULT_TENANT_LIMITS } from "../../../src/plan/tenant-limits.ts";
 import { setStage } from "../contract/stage.ts";
@@ -34,10 +36,17 @@ const limits: PlanItem = {
 describe.each([{ workers: 0 }, { workers: 1 }])(
   "connections of a tenant, $workers workers",
   ({ workers }) => {
-    const refused: string[] = [];
-    const stage = setStage((options) =>
-      createEmbeddedDataPlane({ ...options, workers, onConnectionRefused: (id) => refused.push(id) }),
-    );
+    let traffic: TrafficCounts;
+    const stage = setStage((options) => {
+      traffic = new TrafficCounts();
+      return createEmbeddedDataPlane({ ...options, workers, traffic });
+    });
+
+    function refused(): readonly string[] {
+      return [...traffic.listeners()].flatMap(([{ namespace }, { sums }]) =>
+        Array.from({ length: sums[REFUSED_CONNECTIONS] ?? 0 }, () => namespace),
+      );
+    }
 
     /** Whether the handshake comes to its end. */
     async function opens(plane: PlaneUnderTest, servername: string): Promise<Socket | undefined> {
@@ -60,12 +69,11 @@ describe.each([{ workers: 0 }, { workers: 1 }])(
       const a = secure("a", tls, "a.example", [forA]);
       const b = secure("b", tls, "b.example", [forB]);
       const plane = await stage.start([limits, tls, a, b, forA, forB]);
-      refused.length = 0;
       const open = [await opens(plane, "a.example"), await opens(plane, "a.example")];
       expect(open.every((socket) => socket !== undefined)).toBe(true);
 
       expect(await opens(plane, "a.example")).toBeUndefined();
-      await expect.poll(() => refused, { timeout: 10_000 }).toEqual(["a"]);
+      await expect.poll(refused, { timeout: 10_000 }).toEqual(["a"]);
       for (let count = 0; count < LIMIT; count++) expect(await opens(plane, "b.example")).toBeDefined();
 
       open[0]?.destroy();

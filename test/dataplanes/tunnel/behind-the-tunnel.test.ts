@@ -29,7 +29,7 @@ async function serve(...documents: readonly string[]): Promise<string> {
 }
 
 describe("Programmed follows connectors", () => {
-  test("pending when the last one leaves, programmed when one comes back; the address stays", async () => {
+  test("it is pending when the last one leaves and programmed when one comes back; the address stays", async () => {
     const id = await serve(gateway());
     const address = bed.status("Gateway/infra/edge")["addresses"];
     bed.edge.accepting = false;
@@ -289,7 +289,7 @@ describe("more than plain requests", () => {
     backend.close();
   });
 
-  test("WebSocket", async () => {
+  test("a WebSocket works through the tunnel", async () => {
     const { createServer: createHttp } = await import("node:http");
     const backend = createHttp().on("upgrade", (_request, socket) => {
       socket.write("HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n");

@@ -61,7 +61,7 @@ describe("a tunnel by its name", () => {
     expect([...double.tunnels.keys()]).toEqual([made.id]);
   });
 
-  test("its token", async () => {
+  test("has a token, which the API is asked for", async () => {
     const tunnel = double.add("mine");
     expect((await api().token(tunnel.id)).reveal()).toBe(double.tokenOf(tunnel));
   });
@@ -213,12 +213,12 @@ describe("failures that do not pass", () => {
     expect(shown).not.toContain(token.reveal());
   });
 
-  test("an account that does not exist", async () => {
+  test("an account that does not exist is a failure that does not pass", async () => {
     const error = await failure(api({ account: "0".repeat(32) }).findOrCreate("mine"));
     expect([error.problem.reason, error.passing]).toEqual(["TunnelNotFound", false]);
   });
 
-  test("a document that is refused", async () => {
+  test("a document that Cloudflare refuses is reported with the code of its refusal", async () => {
     const config = {
       ingress: [{ hostname: "a.example.com:80", service: "http://x:1" }, { service: "http_status:404" }],
     };

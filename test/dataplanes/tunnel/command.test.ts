@@ -97,7 +97,7 @@ test("run --data-plane tunnel says what it needs", async () => {
   expect([code, stderr]).toEqual([2, expect.stringContaining("CLOUDFLARE_ACCOUNT_ID is not set")]);
 });
 
-test("the demo: edge → tunnel → listener of a ListenerSet → backend", () => {
+test("the demo serves from the edge through a tunnel and a listener of a ListenerSet", () => {
   const { status, stdout } = spawnSync(process.execPath, [join(ROOT, "tools/tunnel-demo.ts")], {
     encoding: "utf8",
   });

@@ -26,7 +26,7 @@ async function serveTenants(started: Bed): Promise<void> {
   await started.edge.until(() => started.edge.connectionsOf(id) > 0 && started.edge.applied.length > 0);
 }
 
-test("two tenants behind one tunnel, the connector double in cloudflared's place", async () => {
+test("two tenants are served behind one tunnel, with the connector double in cloudflared's place", async () => {
   bed = await Bed.start();
   await serveTenants(bed);
   const { id } = bed.tunnel();

@@ -99,7 +99,7 @@ describe("paths", () => {
       expect(matchingRule(ingress, "a.example.com", miss)?.service).toBe("http_status:404");
   });
 
-  test("an escaped character", () => {
+  test("a path with an escaped character is refused", () => {
     expect(of(rule({ path: "/a%2Fb", action: forwardTo("app") })).refusals[0]?.message).toContain(
       "escaped character",
     );
@@ -147,7 +147,7 @@ describe("refused with a reason", () => {
     expect(ingress.map(({ path }) => path)).toEqual(["^/next(?:/|$)", undefined, undefined]);
   });
 
-  test("streams, client certificates and names that another has", () => {
+  test("streams, client certificates and names that another has are refused", () => {
     const tcp = port(5432, "tcp");
     const guarded = port(443, "tls", { clientValidation: { authorities: [], mode: "AllowValidOnly" } });
     const stream = listener("stream", tcp, "", { protocol: "TCP" });
@@ -162,7 +162,7 @@ describe("refused with a reason", () => {
     ]);
   });
 
-  test("a document of too many rules", () => {
+  test("a document of too many rules is refused", () => {
     const listeners = Array.from({ length: MAX_RULES }, (_, index) =>
       listener(`l${index}`, PORT, `h${index}.example.com`),
     );
@@ -172,7 +172,7 @@ describe("refused with a reason", () => {
     expect(document(PORT, ...listeners.slice(1)).refusals).toEqual([]);
   });
 
-  test("each rule once, however many hostnames it stands under", () => {
+  test("each rule is refused once, however many hostnames it stands under", () => {
     const web = listener("web", PORT, "*.example.com");
     const bad = { ...rule({ action: redirect }) };
     const hosts = ["a", "b", "c"].map((name) => host(web, `${name}.example.com`, [bad]));
@@ -193,7 +193,7 @@ describe("services", () => {
     return refusals[0]?.message ?? ingress[0];
   }
 
-  test("TLS with the system's authorities", () => {
+  test("TLS to a backend uses the system's authorities", () => {
     const originRequest = { originServerName: "app.internal" };
     expect(serviceFor(backend("app", [1], { tls }))).toMatchObject({
       service: "https://app.apps.svc:80",
@@ -237,7 +237,7 @@ describe("services", () => {
   });
 });
 
-test("the most specific hostname first, wildcards after exact names, everything last", () => {
+test("the most specific hostname comes first, wildcards after exact names, everything last", () => {
   const listeners = ["", "*.com", "app.x.com", "*.x.com", "*.b.x.com", "a.x.com"].map((name, index) =>
     listener(`l${index}`, PORT, name),
   );

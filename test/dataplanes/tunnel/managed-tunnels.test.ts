@@ -6,7 +6,10 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { Connector, type ConnectorState } from "../../../src/dataplanes/tunnel/cloudflare/connector.ts";
+import {
+  ConnectorProcess,
+  type ConnectorState,
+} from "../../../src/dataplanes/tunnel/cloudflare/connector.ts";
 import { Credential } from "../../../src/dataplanes/tunnel/cloudflare/credential.ts";
 import { Bed } from "./support/bed.ts";
 import { gateway } from "./support/manifests.ts";
@@ -55,7 +58,7 @@ describe("a Gateway's tunnel", () => {
     expect(bed.api.count("PUT", /./)).toBe(0);
   });
 
-  test("with rules of others: they stay, and the log says so", async () => {
+  test("keeps the rules of others, and the log says so", async () => {
     const foreign = { hostname: "ssh.example.com", service: "ssh://10.0.0.1:22" };
     const config = { ingress: [foreign, { service: "http_status:404" }] };
     const bed = await start({ prepare: (api) => void api.add("test.infra.edge", { config }) });
@@ -65,7 +68,7 @@ describe("a Gateway's tunnel", () => {
     expect(bed.log.join("")).toContain("ssh.example.com");
   });
 
-  test("whose last rule is somebody's own: the Gateway says so, and nothing is written", async () => {
+  test("is not written when its last rule is somebody's own, and the Gateway says so", async () => {
     const config = { ingress: [{ service: "http://10.0.0.7:3000" }] };
     const bed = await start({ prepare: (api) => void api.add("test.infra.edge", { config }) });
     bed.apply(gateway());
@@ -159,7 +162,7 @@ describe("a connector", () => {
   ): { readonly states: ConnectorState[]; readonly lines: string[] } {
     const states: ConnectorState[] = [];
     const lines: string[] = [];
-    const connector = new Connector({
+    const connector = new ConnectorProcess({
       command,
       token: new Credential(token),
       env: { PATH: process.env["PATH"], CLOUDFLARE_API_TOKEN: "api" },

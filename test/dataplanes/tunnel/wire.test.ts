@@ -19,7 +19,7 @@ import {
 const hex = (...lines: readonly string[]): Buffer => Buffer.from(lines.join("").replaceAll(" ", ""), "hex");
 
 describe("bytes", () => {
-  test("bootstrap, as the connector sends it", () => {
+  test("the bootstrap is read as the connector sends it", () => {
     expect(bootstrapCall(5).toString("hex")).toBe(
       hex(
         "00000000 05000000", // one segment of five words
@@ -32,7 +32,7 @@ describe("bytes", () => {
     );
   });
 
-  test("the answer to it: a capability, and the table that it points into", () => {
+  test("the answer to it is a capability, and the table that it points into", () => {
     expect(bootstrapAnswer(5).toString("hex")).toBe(
       hex(
         "00000000 0b000000",
@@ -123,7 +123,7 @@ describe("cloudflared's reading of a document", () => {
     expect(configurationProblem({ ingress })).toBeTypeOf("string");
   });
 
-  test("the first rule that matches, paths anywhere, wildcards over many labels", () => {
+  test("the first rule that matches counts; paths match anywhere, wildcards many labels", () => {
     const ingress = [
       { hostname: "*.x.com", path: "foo*", service: "http://1:1" },
       { hostname: "app.x.com", service: "http://2:2" },

@@ -199,7 +199,14 @@ spec:
   replicas: 2
   image: example.com/mergeway:1
   workers: 2
-  accessLog: true
+  accessLog:
+    stdout: {text: '%client% "%method% %path%" %status% 100%%'}
+    otlp: {endpoint: 'http://collector.observability:4318'}
+  tracing:
+    otlp: {endpoint: 'https://collector.observability:4317', protocol: GRPC}
+    samplingPercentage: 10
+    clientContext: Continue
+    overrides: [{kind: HTTPRoute, namespace: team, name: shop, samplingPercentage: 50}]
   envoy: {image: 'envoy:1', agentResources: {requests: {cpu: 20m}, limits: {memory: 1Gi}}}
   tunnel:
     accountId: 0123456789abcdef0123456789abcdef
@@ -257,12 +264,78 @@ spec:
     rateLimits: [{requests: 1000000000, per: ClientAddress}, {requests: 1, period: 24h}]
 ---
 apiVersion: mergeway.dev/v1alpha1
+kind: TrafficPolicy
+metadata: {name: rules}
+spec:
+  targetRefs: [{kind: Gateway, name: gw}]
+  defaults:
+    retries: {attempts: 10, codes: [400, 599], methods: [GET, PATCH], backoff: 50ms}
+    cors:
+      allowOrigins: ['https://*.example.com:8443']
+      allowCredentials: true
+      allowMethods: [GET, PATCH]
+      allowHeaders: [X-One]
+      exposeHeaders: [X-Two]
+      maxAge: 60
+    directResponse:
+      enabled: false
+      status: 599
+      contentType: "text/html; charset=utf-8"
+      retryAfter: 5m
+      body: {inline: later}
+  overrides:
+    retries: {attempts: 0}
+    cors: {}
+    directResponse: {body: {configMapRef: {name: pages, key: later.html}}}
+---
+apiVersion: mergeway.dev/v1alpha1
+kind: TrafficPolicy
+metadata: {name: authentication}
+spec:
+  targetRefs: [{kind: Gateway, name: gw}]
+  defaults:
+    apiKeys: {secretRef: {name: a}, headers: [X-Api-Key], queryParameters: [key], clientHeader: X-Client}
+    basicAuth: {secretRef: {name: a}, userHeader: X-User}
+    jwt:
+      issuers:
+        - {issuer: a, audiences: [b], jwks: {inline: '{}'}}
+        - {issuer: b, jwks: {configMapRef: {name: a}}}
+        - {issuer: c, jwks: {url: 'https://a.example/keys'}}
+      requiredClaims: [{claim: a.b, values: [c]}]
+      claimHeaders: [{claim: sub, header: X-User}]
+  overrides:
+    externalAuth:
+      backendRef: {group: "", kind: Service, name: a, namespace: b, port: 80}
+      protocol: HTTP
+      forwardBody: {maxSize: 1024}
+      path: /a
+      pathType: Prefix
+      requestHeaders: [Cookie]
+      responseHeaders: [X-User]
+      clientHeaders: [Set-Cookie]
+      refusalHeaders: [Location]
+      timeout: 1s
+---
+apiVersion: mergeway.dev/v1alpha1
 kind: ClientPolicy
 metadata: {name: whole}
 spec:
   targetRefs: [{kind: Gateway, name: gw}, {kind: ListenerSet, name: set, sectionName: http}]
   defaults: {clientAddress: {proxyProtocol: Optional, forwardedFor: {trustedHops: 2}}}
   overrides: {clientAddress: {proxyProtocol: Required, forwardedFor: {trustedNetworks: [10.0.0.0/8, '::1']}}}
+---
+apiVersion: mergeway.dev/v1alpha1
+kind: BackendPolicy
+metadata: {name: whole}
+spec:
+  targetRefs: [{group: "", kind: Service, name: app, sectionName: http}, {kind: HTTPRoute, name: web}]
+  defaults:
+    loadBalancing: {type: ConsistentHash, consistentHash: {key: Header, header: X-User}}
+    sessionPersistence: {type: Header, header: {name: X-Session}}
+    limits: {connections: 10, pendingRequests: 5, requests: 20}
+  overrides:
+    loadBalancing: {type: ConsistentHash, consistentHash: {key: Cookie, cookie: cart}}
+    sessionPersistence: {type: Cookie, cookie: {name: cart, lifetimeType: Permanent}, absoluteTimeout: 1h}
 ---
 apiVersion: mergeway.dev/v1alpha1
 kind: TenantPolicy

@@ -6,13 +6,14 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { TrafficPolicy } from "../../../src/api/traffic-policy.ts";
 import type { HostItem, ListenerItem } from "../../../src/plan/plan.ts";
-import type { Rule } from "../../../src/plan/rule.ts";
+import type { Filters, ForwardAction, RedirectAction, Rule } from "../../../src/plan/rule.ts";
 import { Player, tell } from "../history.ts";
 import type { Change } from "../random-resources.ts";
 import { policyHistory, world } from "./policy-history.ts";
 
 const RUNS = Number(process.env["HISTORIES"] ?? 500);
-const FIELDS = ["clientAddresses", "rateLimits"] as const;
+const FIELDS = ["clientAddresses", "rateLimits", "requestBody"] as const;
+const TIMEOUTS = ["request", "backendRequest", "idle"] as const;
 
 interface Target {
   readonly kind: string;
@@ -94,7 +95,192 @@ function naiveGuards(listener: ListenerItem, rule: Rule, policies: readonly Traf
     ];
   });
   // One policy may be attached at two levels: its limits still count a request once.
-  return [...new Set(ids)];
+  return [...new Set(isStream ? ids : [...ids, ...closedByTimeouts(listener, levels)])];
+}
+
+type WrittenTimeouts = NonNullable<TrafficPolicy["spec"]["defaults"]>["timeouts"];
+
+const MS: Readonly<Record<string, number>> = {
+  "0s": 0,
+  "1ms": 1,
+  "1s": 1_000,
+  "2s": 2_000,
+  "5s": 5_000,
+  "10s": 10_000,
+  "20s": 20_000,
+  "30s": 30_000,
+  "1m30s": 90_000,
+};
+
+/** Longer than a day, or an attempt that outlasts its request. */
+function isReadable({ request, backendRequest }: NonNullable<WrittenTimeouts> = {}): boolean {
+  if (request === "48h") return false;
+  return (MS[backendRequest ?? ""] ?? 0) <= (MS[request ?? ""] ?? Number.POSITIVE_INFINITY);
+}
+
+/** What the route says, or else the default; never more than any override. */
+function naiveTimeouts(
+  listener: ListenerItem,
+  rule: Rule,
+  { policies, own = {} }: { readonly policies: readonly TrafficPolicy[]; readonly own?: WrittenTimeouts },
+): Readonly<Record<string, number>> {
+  const levels = levelsOf(listener, rule)
+    .flatMap((target) => policyOf(target, policies) ?? [])
+    .filter(({ spec }) => spec.overrides?.timeouts !== undefined || spec.defaults?.timeouts !== undefined);
+  const nearest = levels.at(-1)?.spec;
+  const chosen = nearest?.overrides?.timeouts === undefined ? nearest?.defaults?.timeouts : undefined;
+  const isOff = Object.values(own).includes("0s");
+  const found = TIMEOUTS.flatMap((name) => {
+    const ofRoute = own[name] === "0s" ? undefined : own[name];
+    const mayDefault = isReadable(chosen) && (name === "idle" || !isOff);
+    const otherwise = ofRoute ?? (mayDefault ? chosen?.[name] : undefined);
+    const overrides = levels
+      .map(({ spec }) => spec.overrides?.timeouts)
+      .filter(isReadable)
+      .map((written) => written?.[name]);
+    const all = [otherwise, ...overrides].flatMap((written) =>
+      written === undefined ? [] : [MS[written] ?? Number.NaN],
+    );
+    return all.length === 0 ? [] : [[`${name}Ms`, Math.min(...all)] as const];
+  });
+  return Object.fromEntries(found);
+}
+
+/** The values that a client would see, for each backend. */
+function policyHeaders(action: ForwardAction | RedirectAction): readonly (string | undefined)[] {
+  const last = (of: readonly Filters[]): string | undefined =>
+    of
+      .flatMap(({ responseHeaders = [] }) => responseHeaders)
+      .filter(({ name }) => name === "x-policy")
+      .at(-1)?.value;
+  if (action.type === "redirect") return [last([action.filters])];
+  return [...new Set(action.backends.map(({ filters }) => last([action.filters, filters])))];
+}
+
+function naiveHeaders(
+  listener: ListenerItem,
+  rule: Rule,
+  policies: readonly TrafficPolicy[],
+): readonly (string | undefined)[] {
+  const levels = levelsOf(listener, rule)
+    .flatMap((target) => policyOf(target, policies) ?? [])
+    .filter(({ spec }) => (spec.overrides?.responseHeaders ?? spec.defaults?.responseHeaders) !== undefined);
+  const farthest = levels.find(({ spec }) => spec.overrides?.responseHeaders !== undefined);
+  const { overrides, defaults } = (farthest ?? levels.at(-1))?.spec ?? {};
+  return [(overrides?.responseHeaders ?? defaults?.responseHeaders)?.set?.[0]?.value];
+}
+
+/** The status; undefined: none. Of overrides the farthest counts, of defaults the nearest. */
+function naiveRedirect(
+  listener: ListenerItem,
+  rule: Rule,
+  policies: readonly TrafficPolicy[],
+): number | undefined {
+  if (listener.protocol !== "HTTP") return undefined;
+  const levels = levelsOf(listener, rule)
+    .flatMap((target) => policyOf(target, policies) ?? [])
+    .map(({ spec }) => ({ demanded: spec.overrides?.httpsRedirect, proposed: spec.defaults?.httpsRedirect }))
+    .filter(({ demanded, proposed }) => demanded !== undefined || proposed !== undefined);
+  const demanding = levels.find(({ demanded }) => demanded?.enabled === true);
+  if (demanding !== undefined) return demanding.demanded?.statusCode;
+  const nearest = levels.at(-1);
+  const proposed = nearest?.demanded === undefined ? nearest?.proposed : undefined;
+  return proposed?.enabled === true ? proposed.statusCode : undefined;
+}
+
+/** Of overrides the farthest counts, of defaults the nearest. */
+function naiveOrigins(levels: readonly TrafficPolicy[]): readonly string[] | undefined {
+  const demanding = levels.find(({ spec }) => spec.overrides?.cors !== undefined);
+  const proposing = levels.findLast(({ spec }) => spec.defaults?.cors !== undefined);
+  return (demanding?.spec.overrides?.cors ?? proposing?.spec.defaults?.cors)?.allowOrigins;
+}
+
+/** The nearest default, and no more than any override; routes of the histories ask for none. */
+function naiveAttempts(levels: readonly TrafficPolicy[]): number | undefined {
+  const proposing = levels.findLast(({ spec }) => spec.defaults?.retries !== undefined);
+  const caps = levels.map(({ spec }) => spec.overrides?.retries?.attempts ?? Number.POSITIVE_INFINITY);
+  return Math.min(proposing?.spec.defaults?.retries?.attempts ?? 0, ...caps) || undefined;
+}
+
+/** The text; undefined: none. Of overrides the farthest counts, of defaults the nearest. */
+function naiveResponse(levels: readonly TrafficPolicy[]): string | undefined {
+  const settings = levels
+    .map(({ spec }) => [spec.overrides?.directResponse, spec.defaults?.directResponse] as const)
+    .filter(([demanded, proposed]) => (demanded ?? proposed) !== undefined);
+  const demanding = settings.find(([demanded]) => demanded?.enabled === true);
+  const [nearest, proposed] = settings.at(-1) ?? [];
+  const holding = demanding?.[0] ?? (nearest === undefined ? proposed : undefined);
+  return holding?.enabled === true ? holding.body?.inline : undefined;
+}
+
+test(
+  "a rule has the timeouts, retries, redirects, headers, origins and answers of a naive computation, and escapes no override",
+  () => {
+    let changed = 0;
+    let redirects = 0;
+    let retried = 0;
+    let answered = 0;
+    holds((steps) => {
+      const player = new Player();
+      for (const changes of steps) player.play(changes);
+      const policies = [...player.resources.values()].filter((each) => each.kind === "TrafficPolicy");
+      const hosts = [...player.plan.values()].filter((item): item is HostItem => item.type === "host");
+      for (const host of hosts) {
+        const listener = player.plan.get(host.listener) as ListenerItem;
+        for (const rule of host.rules) {
+          const { kind, namespace, name } = rule.origin;
+          const redirected = naiveRedirect(listener, rule, policies);
+          if (redirected !== undefined && rule.action.type !== "respond") {
+            expect(rule.action).toMatchObject({ type: "redirect", scheme: "https", statusCode: redirected });
+            redirects++;
+          }
+          if (redirected === undefined) expect(rule.action.type).not.toBe("redirect");
+          const levels = levelsOf(listener, rule).flatMap((target) => policyOf(target, policies) ?? []);
+          if (rule.action.type !== "redirect" && ["HTTPRoute", "GRPCRoute"].includes(kind)) {
+            const content = rule.action.type === "respond" ? rule.action.content : undefined;
+            expect(content?.text).toBe(naiveResponse(levels));
+            if (content !== undefined) answered++;
+          }
+          if (rule.action.type !== "respond" && ["HTTPRoute", "GRPCRoute"].includes(kind))
+            expect(policyHeaders(rule.action)).toEqual(naiveHeaders(listener, rule, policies));
+          if (rule.action.type !== "forward" || !["HTTPRoute", "GRPCRoute"].includes(kind)) continue;
+          expect(rule.action.filters.cors?.allowOrigins).toEqual(naiveOrigins(levels));
+          expect(rule.action.retry?.attempts).toEqual(naiveAttempts(levels));
+          if (rule.action.retry !== undefined) retried++;
+          const route = player.resources.get(`${kind}/${namespace}/${name}`);
+          const own =
+            route?.kind === "HTTPRoute" ? route.spec.rules?.[rule.origin.rule]?.timeouts : undefined;
+          const { unbounded: _unbounded, ...timeouts } = rule.action.timeouts;
+          const expected = naiveTimeouts(
+            listener,
+            rule,
+            own === undefined ? { policies } : { policies, own },
+          );
+          expect(timeouts).toEqual(expected);
+          if (Object.keys(expected).length > Object.keys(own ?? {}).length) changed++;
+        }
+      }
+    });
+    expect(changed, "rules with timeouts of policies").toBeGreaterThan(RUNS / 10);
+    expect(redirects, "rules that redirect to HTTPS").toBeGreaterThan(RUNS / 10);
+    expect(answered, "rules with an answer of a policy").toBeGreaterThan(RUNS / 10);
+    expect(retried, "rules with retries").toBeGreaterThan(RUNS / 10);
+  },
+  60_000 + RUNS * 100,
+);
+
+/** Timeouts are no guards, but for those that cannot be read: they let nothing pass. */
+function closedByTimeouts({ gateway }: ListenerItem, levels: readonly TrafficPolicy[]): readonly string[] {
+  const setting = levels.filter(
+    ({ spec }) => spec.overrides?.timeouts !== undefined || spec.defaults?.timeouts !== undefined,
+  );
+  return setting.flatMap(({ metadata: { namespace, name }, spec }, place) => {
+    const isNearest = place === setting.length - 1;
+    const section = spec.overrides?.timeouts !== undefined ? "overrides" : "defaults";
+    const holdsThere = section === "overrides" || isNearest;
+    if (!holdsThere || isReadable(spec[section]?.timeouts)) return [];
+    return [`guard:${gateway}:${namespace}/${name}:${section}.timeouts.0`];
+  });
 }
 
 test(
@@ -117,14 +303,14 @@ test(
           for (const id of expected) {
             const item = player.plan.get(id);
             // A guard that cannot be read has no item, so that the rule stays closed.
-            if (item === undefined) expect(id).toMatch(/clientAddresses/);
+            if (item === undefined) expect(id).toMatch(/clientAddresses|requestBody|timeouts/);
             else expect(item).toMatchObject({ type: "guard", gateway: listener.gateway });
           }
         }
       }
     });
-    expect(guarded, "rules with guards").toBeGreaterThan(RUNS);
-    expect(overridden, "rules with overrides").toBeGreaterThan(RUNS);
+    expect(guarded, "rules with guards").toBeGreaterThan(RUNS / 10);
+    expect(overridden, "rules with overrides").toBeGreaterThan(RUNS / 10);
   },
   60_000 + RUNS * 100,
 );

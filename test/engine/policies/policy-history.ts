@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { keyOf } from "../../../src/api/key.ts";
 import { GATEWAY_GROUP, type Resource } from "../../../src/api/resource.ts";
-import { clientPolicySpec, trafficPolicySpec } from "../random-policies.ts";
+import { backendPolicySpec, clientPolicySpec, trafficPolicySpec } from "../random-policies.ts";
 import { attachedPolicy, type Change, change } from "../random-resources.ts";
 
 const API = `${GATEWAY_GROUP}/v1`;
@@ -18,7 +18,17 @@ function team(namespace: string, hostnames: readonly [string, string]): readonly
   const section = `sect-${namespace.slice(3)}one`;
   const parent = { group: GATEWAY_GROUP, kind: "ListenerSet", name: set, namespace };
   const backendRefs = [{ group: "", kind: "Service", name: "svc-good", port: 8080, weight: 1 }];
-  const first = { name: "rule-first", matches: [{ path: { type: "Exact", value: "/a" } }], backendRefs };
+  const first = {
+    name: "rule-first",
+    matches: [{ path: { type: "Exact", value: "/a" } }],
+    backendRefs,
+    timeouts: { request: "10s" },
+  };
+  const second = {
+    matches: [{ path: { type: "Exact", value: "/b" } }],
+    backendRefs,
+    timeouts: { request: "0s", backendRequest: "2s" },
+  };
   const rest = { matches: [{ path: { type: "PathPrefix", value: "/" } }], backendRefs };
   return [
     {
@@ -34,13 +44,13 @@ function team(namespace: string, hostnames: readonly [string, string]): readonly
       apiVersion: API,
       kind: "HTTPRoute",
       metadata: { name: "rt-onehttproute", namespace },
-      spec: { parentRefs: [parent, GATEWAY], rules: [first, rest] },
+      spec: { parentRefs: [parent, GATEWAY], rules: [first, second, rest] },
     },
     {
       apiVersion: "v1",
       kind: "Service",
       metadata: { name: "svc-good", namespace },
-      spec: { ports: [{ port: 8080 }] },
+      spec: { ports: [{ name: "http", port: 8080 }] },
     },
   ];
 }
@@ -65,6 +75,7 @@ const policyChange: fc.Arbitrary<Change> = fc
     policy: fc.oneof(
       { weight: 6, arbitrary: attachedPolicy("TrafficPolicy", trafficPolicySpec) },
       { weight: 1, arbitrary: attachedPolicy("ClientPolicy", clientPolicySpec) },
+      { weight: 3, arbitrary: attachedPolicy("BackendPolicy", backendPolicySpec) },
     ),
     deleted: fc.constantFrom(false, false, false, true),
   })

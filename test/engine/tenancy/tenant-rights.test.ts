@@ -5,8 +5,9 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { keyOf } from "../../../src/api/key.ts";
+import type { Route } from "../../../src/api/routes.ts";
 import type { TenantPolicy, TenantRule } from "../../../src/api/tenant-policy.ts";
-import type { MergedListener } from "../../../src/engine/listeners/merge.ts";
+import { isServing, type MergedListener } from "../../../src/engine/listeners/merge.ts";
 import { hostnameProblem, rightsOf } from "../../../src/engine/tenancy/tenant-rights.ts";
 import { Player, tell } from "../history.ts";
 import { world } from "../policies/policy-history.ts";
@@ -90,6 +91,63 @@ function allowedByRule(
   return isCovered && !rule.hostnames.deny?.some(overlaps);
 }
 
+function ruleOf(player: Player, { spec }: TenantPolicy, namespace: string): TenantRule | undefined {
+  const team = player.resources.get(`Namespace//${namespace}`)?.metadata.labels?.["team"];
+  return spec.rules?.find(
+    ({ namespaceSelector: { matchLabels } }) => matchLabels === undefined || matchLabels["team"] === team,
+  );
+}
+
+/** Listeners beyond a quota: each is compared with all that come before it. */
+function naiveExcess(player: Player, policy: TenantPolicy): ReadonlySet<string> {
+  const found = new Set<string>();
+  const tenants = [...player.engine.listeners()]
+    .filter(({ gateway, owner }) => gateway === "Gateway/ns-plat/gw-main" && owner.namespace !== "ns-plat")
+    .sort((a, b) => (a.rank < b.rank ? -1 : 1));
+  for (const [namespace, own] of Map.groupBy(tenants, ({ owner }) => owner.namespace)) {
+    const quota = ruleOf(player, policy, namespace)?.quota ?? {};
+    const limits = {
+      hostnames: Infinity,
+      wildcards: Infinity,
+      ports: Infinity,
+      certificates: Infinity,
+      ...quota,
+    };
+    for (const [place, listener] of own.entries()) {
+      const kept = [...own.slice(0, place), listener].filter(({ key }) => !found.has(key));
+      const named = kept.filter(({ protocol }) => ["HTTP", "HTTPS", "TLS"].includes(protocol ?? ""));
+      const hostnames = new Set(named.map(({ hostname }) => hostname));
+      const used = {
+        hostnames: hostnames.size,
+        wildcards: [...hostnames].filter((name) => name === "" || name.startsWith("*")).length,
+        ports: new Set(kept.map(({ port }) => port)).size,
+        certificates: new Set(kept.flatMap(({ certificates }) => certificates)).size,
+      };
+      const isBeyond = (Object.keys(used) as (keyof typeof used)[]).some((what) => used[what] > limits[what]);
+      if (place >= (quota.listeners ?? Infinity) || isBeyond) found.add(listener.key);
+    }
+  }
+  return found;
+}
+
+/** No namespace has more routes and rules at the Gateway than it may. */
+function expectRoutesWithinQuota(player: Player, policy: TenantPolicy): void {
+  const attached = [...player.engine.routeAttachments()].filter(({ parents }) =>
+    parents.some(({ bindings }) => bindings.some(({ gateway }) => gateway === "Gateway/ns-plat/gw-main")),
+  );
+  const ofNamespace = Map.groupBy(attached, ({ route }) => route.split("/")[1] ?? "");
+  for (const [namespace, routes] of ofNamespace) {
+    if (namespace === "ns-plat") continue;
+    const rule = ruleOf(player, policy, namespace);
+    const rules = routes.map(({ route }) => player.resources.get(route) as Route);
+    expect(routes.length).toBeLessThanOrEqual(rule?.quota?.routes ?? Infinity);
+    expect(rules.flatMap(({ spec }) => spec.rules ?? []).length).toBeLessThanOrEqual(
+      rule?.quota?.rules ?? Infinity,
+    );
+    for (const { kind } of rules) expect(rule?.routeKinds ?? [kind]).toContain(kind);
+  }
+}
+
 describe("a TenantPolicy", () => {
   test(
     "is what decides about the listeners of tenants, and about no others",
@@ -105,7 +163,9 @@ describe("a TenantPolicy", () => {
           const age = ({ metadata }: TenantPolicy): string =>
             `${metadata.creationTimestamp ?? ""} ${metadata.name}`;
           const policy = policies.sort((a, b) => (age(a) < age(b) ? -1 : 1))[0];
+          const excess = policy === undefined ? new Set() : naiveExcess(player, policy);
           try {
+            if (policy?.spec.enforcement === "Enforce") expectRoutesWithinQuota(player, policy);
             for (const listener of player.engine.listeners()) {
               const isTenant = listener.owner.namespace !== "ns-plat";
               const isRestricted = isTenant && listener.gateway === "Gateway/ns-plat/gw-main";
@@ -116,8 +176,12 @@ describe("a TenantPolicy", () => {
               const namespace = player.resources.get(`Namespace//${listener.owner.namespace}`);
               const allowed = isAllowed(listener, policy, namespace?.metadata.labels?.["team"]);
               const isEnforced = policy.spec.enforcement === "Enforce";
-              const isExcess = listener.excess !== undefined;
-              expect(listener.violation === undefined).toBe(allowed && !isExcess);
+              const isExcess = excess.has(listener.key);
+              if (isEnforced) {
+                expect(listener.violation === undefined).toBe(allowed && listener.excess === undefined);
+                if (isExcess) expect(isServing(listener)).toBe(false);
+                else expect(listener.excess).toBeUndefined();
+              } else expect(listener.violation === undefined).toBe(allowed && !isExcess);
               if (!allowed && isEnforced) expect(listener.refused).toBeDefined();
               if (allowed && !isExcess) seen.allowed++;
               else if (isExcess) seen.excess++;

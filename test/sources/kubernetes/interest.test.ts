@@ -47,6 +47,33 @@ describe("interest in Secrets", () => {
     expect(interest.take("Gateway/n/g", undefined).unwanted).toEqual(["Secret/n/b", "Secret/n/c"]);
   });
 
+  test("Secrets of a TrafficPolicy count while it refers to them", () => {
+    const policy = (settings: object): Resource =>
+      ({ kind: "TrafficPolicy", metadata: { name: "p", namespace: "n" }, spec: settings }) as Resource;
+    const interest = new Interest(OURS);
+    const basicAuth = { secretRef: { name: "users" } };
+    const apiKeys = { secretRef: { name: "keys" }, headers: ["x-api-key"] };
+    expect(take(interest, policy({ overrides: { basicAuth } }))).toBe("+Secret/n/users");
+    expect(take(interest, policy({ overrides: { basicAuth }, defaults: { apiKeys } }))).toBe(
+      "+Secret/n/keys",
+    );
+    expect(take(interest, policy({ defaults: { apiKeys } }))).toBe("-Secret/n/users");
+    expect(interest.take("TrafficPolicy/n/p", undefined).unwanted).toEqual(["Secret/n/keys"]);
+  });
+
+  test("the ConfigMap of a TrafficPolicy's answer counts while the policy refers to it", () => {
+    const policy = (name: string): Resource =>
+      ({
+        kind: "TrafficPolicy",
+        metadata: { name: "p", namespace: "n" },
+        spec: { defaults: { directResponse: { body: { configMapRef: { name, key: "k" } } } } },
+      }) as unknown as Resource;
+    const interest = new Interest(OURS);
+    expect(take(interest, policy("one"))).toBe("+ConfigMap/n/one");
+    const change = interest.take("TrafficPolicy/n/p", policy("two"));
+    expect([change.wanted, change.unwanted]).toEqual([["ConfigMap/n/two"], ["ConfigMap/n/one"]]);
+  });
+
   test("Secrets of parameters count while a Gateway or its class uses the parameters", () => {
     const parameters = (name: string, secret: string): Resource =>
       ({

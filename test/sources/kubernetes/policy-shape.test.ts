@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { keyOf } from "../../../src/api/key.ts";
 import { GROUP_OF_KIND, type Kind, type Resource } from "../../../src/api/resource.ts";
 import { Engine } from "../../../src/engine/engine.ts";
+import { TRAFFIC_FIELDS } from "../../../src/engine/policies/traffic-policies.ts";
 import type { PolicyVerdict } from "../../../src/engine/verdicts/verdicts.ts";
 import type { ApiObject } from "../../../src/kubernetes/api-object.ts";
 import { type Shaped, shaperOf } from "../../../src/sources/kubernetes/shape.ts";
@@ -106,10 +107,9 @@ describe("a TrafficPolicy", () => {
     const found = shape("TrafficPolicy", { spec: { targetRefs: TARGETS, ...settings } });
     expect(found).toHaveProperty("warning", expect.stringContaining("what it guards is closed, spec."));
     const engine = engineWith(shaped("TrafficPolicy", { spec: { targetRefs: TARGETS, ...settings } }));
-    expect(closedGuards(engine)).toEqual([
-      "guard:infra/gw:infra/it:overrides.clientAddresses.0",
-      "guard:infra/gw:infra/it:overrides.rateLimits.0",
-    ]);
+    expect(closedGuards(engine)).toEqual(
+      TRAFFIC_FIELDS.map((field) => `guard:infra/gw:infra/it:overrides.${field}.0`),
+    );
     expect(accepted(engine, "TrafficPolicy/infra/it")).toMatchObject(INVALID);
   });
 
@@ -220,7 +220,7 @@ describe("a TenantPolicy", () => {
   });
 });
 
-test.each(["TrafficPolicy", "ClientPolicy", "TenantPolicy", "BackendTLSPolicy"] as const)(
+test.each(["TrafficPolicy", "ClientPolicy", "BackendPolicy", "TenantPolicy", "BackendTLSPolicy"] as const)(
   "a %s is read whatever others have written in its status, and keeps what fits",
   (kind) => {
     const spec =

@@ -1,6 +1,6 @@
 import { compileAlternatives } from "./alternatives.ts";
 import { Pass } from "./pass.ts";
-import { compileRules } from "./rules.ts";
+import { compileValidations } from "./rules.ts";
 import {
   type Check,
   compileBoolean,
@@ -54,7 +54,7 @@ function compileShape(schema: Schema): Check {
 function withRules(schema: Schema, shape: Check): Check {
   // The alternatives of such a field are its two types, which its shape knows.
   const alternatives = schema["x-kubernetes-int-or-string"] ? undefined : compileAlternatives(schema);
-  const rules = compileRules(schema);
+  const rules = compileValidations(schema);
   const nullable = schema.nullable === true;
   if (alternatives === undefined && rules === undefined && !nullable) return shape;
   return (value, pass) => {

@@ -7,7 +7,7 @@ import type { Schema } from "./schema.ts";
  * The CEL rules of one schema node, run on the value after it was defaulted and its children were
  * checked.
  */
-export function compileRules(schema: Schema): Check | undefined {
+export function compileValidations(schema: Schema): Check | undefined {
   const rules = (schema["x-kubernetes-validations"] ?? [])
     .filter((rule) => !isTransitionRule(rule))
     .map((rule) => ({ ...rule, run: compileRule(rule), below: pathBelow(rule.fieldPath) }));

@@ -53,7 +53,7 @@ function* rulesOf(
   }
 }
 
-function ruleNames(
+export function ruleNames(
   route: Key,
   resources: CheckInput["workspace"]["resources"],
 ): ReadonlySet<string | undefined> {

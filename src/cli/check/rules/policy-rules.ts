@@ -1,4 +1,4 @@
-/** Rules about TrafficPolicies and ClientPolicies. */
+/** Rules about TrafficPolicies, ClientPolicies and BackendPolicies. */
 import type { FieldPath } from "../../../api/admission/schema/field-error.ts";
 import type { Key } from "../../../api/key.ts";
 import { targetKey, targetParts } from "../../../engine/foundation/policy-targets.ts";
@@ -8,7 +8,9 @@ import {
   fieldsOfRules,
   TRAFFIC_FIELDS,
 } from "../../../engine/policies/traffic-policies.ts";
+import { isSectioned } from "../../../view/build-policies.ts";
 import { describe, type PolicyView, refOf } from "../../../view/merged-state.ts";
+import { idleBackendPolicies } from "./backend-policy-levels.ts";
 import type { CheckInput, CheckRule, Problem } from "./finding.ts";
 import { keyOfRef, ownersOf } from "./places.ts";
 import { levelledRules } from "./policy-levels.ts";
@@ -17,7 +19,7 @@ import { looserSettings } from "./policy-looseness.ts";
 export const policyTarget: CheckRule = {
   id: "policy-target",
   severity: "error",
-  summary: "A TrafficPolicy or ClientPolicy names a target, listener or rule that does not exist.",
+  summary: "A policy names a target, listener, rule or port that does not exist.",
   *find({ state, workspace: { resources } }) {
     for (const policy of state.strayPolicies) {
       if (policy.reason !== "TargetNotFound") continue;
@@ -40,7 +42,7 @@ export const policyConflict: CheckRule = {
   summary: "An older policy of the same kind has the same target: this one has no effect there.",
   *find({ workspace: { engine, resources } }) {
     for (const [key, policy] of resources) {
-      if (policy.kind !== "TrafficPolicy" && policy.kind !== "ClientPolicy") continue;
+      if (!isSectioned(policy)) continue;
       for (const object of objectsOf(key, resources)) {
         const attached = engine.policiesOf(object);
         for (const { target, counts } of attached.filter((each) => each.policy.key === key)) {
@@ -64,7 +66,7 @@ export const policyConflict: CheckRule = {
 export const policyNotConfinable: CheckRule = {
   id: "policy-not-confinable",
   severity: "error",
-  summary: "A ClientPolicy holds for whole ports, and is attached to less than a Gateway.",
+  summary: "A ClientPolicy or BackendPolicy is attached to less of a Gateway than it can be confined to.",
   find: (input) =>
     refused(
       input,
@@ -90,7 +92,7 @@ export const policyInvalid: CheckRule = {
             path: field.split("."),
             message: policy.invalid.message,
             remedy:
-              "Write networks as 192.0.2.0/24 or 2001:db8::/32, and periods from 1ms to 24h. Until then requests are answered with 500.",
+              "Write networks as 192.0.2.0/24 or 2001:db8::/32, periods from 1ms to 24h, and sizes as 10Mi. Until then requests that a TrafficPolicy guards are answered with 500.",
           };
         }
       }
@@ -98,10 +100,38 @@ export const policyInvalid: CheckRule = {
   },
 };
 
+export const policyReference: CheckRule = {
+  id: "policy-reference",
+  severity: "error",
+  summary:
+    "A policy refers to a Secret, ConfigMap or Service that cannot be used: what it guards stays closed.",
+  *find({ workspace: { engine, resources } }) {
+    for (const [key, { kind }] of resources) {
+      const isPolicy = kind === "TrafficPolicy" || kind === "ClientPolicy";
+      const verdict = isPolicy ? engine.verdict(key) : undefined;
+      if (verdict?.type !== "policy") continue;
+      const unresolved = verdict.ancestors
+        .flatMap(({ conditions }) => conditions)
+        .find(({ type, status }) => type === "ResolvedRefs" && status === "False");
+      if (unresolved === undefined) continue;
+      yield {
+        at: key,
+        path: ["spec"],
+        message: unresolved.message,
+        remedy:
+          kind === "ClientPolicy"
+            ? "Correct the reference, or the ConfigMap, in the namespace of the policy. Until then its authorities are trusted by nobody."
+            : "Correct the reference, or what it refers to. A Secret is in the namespace of its policy. Until then requests are answered with 500.",
+      };
+    }
+  },
+};
+
 export const policyWithoutEffect: CheckRule = {
   id: "policy-without-effect",
   severity: "warning",
-  summary: "A TrafficPolicy reaches no listener, or all of its settings give way to nearer ones.",
+  summary:
+    "A TrafficPolicy or BackendPolicy reaches nothing that is served, or all of its settings give way to others.",
   *find(input) {
     const reaching = new Set<Key>();
     const effective = new Set<Key>();
@@ -122,6 +152,7 @@ export const policyWithoutEffect: CheckRule = {
         : "Attach it to a Gateway, set or route that is served.";
       yield { at: key, path: ["spec"], message, remedy };
     }
+    yield* idleBackendPolicies(input);
   },
 };
 
@@ -181,7 +212,7 @@ function targetPath(policy: Key, target: string, resources: CheckInput["workspac
 /** The targets of a policy of ours, in their order. */
 function targetsOf(policy: Key, resources: CheckInput["workspace"]["resources"]): readonly string[] {
   const resource = resources.get(policy);
-  if (resource?.kind !== "TrafficPolicy" && resource?.kind !== "ClientPolicy") return [];
+  if (resource === undefined || !isSectioned(resource)) return [];
   const { namespace } = refOf(policy);
   return resource.spec.targetRefs.map(({ kind, name, sectionName }) =>
     targetKey(keyOfRef({ kind, namespace, name }), sectionName),

@@ -1,12 +1,20 @@
+import { type AuthenticationCheck, isAuthentication } from "../../../plan/authentication.ts";
 import type { AddressCheck, GuardItem, RateLimitCheck, RateLimitKey } from "../../../plan/guard.ts";
+import type { RequestBodyCheck } from "../../../plan/limits/request-limits.ts";
 import { AddressList } from "./address-list.ts";
-import { parseAddress } from "./ip-address.ts";
+import { addressWords } from "./ip-address.ts";
 import { type Refill, refillOf } from "./rate-buckets.ts";
 
 /** A guard in the form in which it is asked. One that is `unusable` lets nothing pass. */
 export type CompiledGuard =
   | { readonly type: "addresses"; lets(client: string): boolean }
   | CompiledRateLimit
+  | RequestBodyCheck
+  | {
+      readonly type: "authentication";
+      /** It wants the body, up to this many bytes. */
+      readonly maxBytes?: number;
+    }
   | { readonly type: "unusable" };
 
 export interface CompiledRateLimit {
@@ -37,13 +45,23 @@ export function compiledGuard(item: GuardItem): CompiledGuard {
 }
 
 function compile({ id, policy, check }: GuardItem): CompiledGuard {
+  if (isAuthentication(check)) return compileAuthentication(check);
   const guard =
     check.type === "addresses"
       ? compileAddresses(check)
       : check.type === "rateLimit"
         ? compileRateLimit(id, policy.namespace, check)
-        : undefined;
+        : check.type === "requestBody" && check.maxBytes >= 0
+          ? check
+          : undefined;
   return guard ?? { type: "unusable" };
+}
+
+function compileAuthentication(check: AuthenticationCheck): CompiledGuard {
+  const maxBytes = check.type === "externalAuth" ? check.maxBodyBytes : undefined;
+  if (maxBytes === undefined) return { type: "authentication" };
+  const isUsable = Number.isSafeInteger(maxBytes) && maxBytes > 0;
+  return isUsable ? { type: "authentication", maxBytes } : { type: "unusable" };
 }
 
 function compileAddresses({ allow, deny = [] }: AddressCheck): CompiledGuard | undefined {
@@ -53,7 +71,7 @@ function compileAddresses({ allow, deny = [] }: AddressCheck): CompiledGuard | u
   return {
     type: "addresses",
     lets: (client) => {
-      const address = parseAddress(client);
+      const address = addressWords(client);
       if (address === undefined || denied.includes(address)) return false;
       return allow === undefined || allowed.includes(address);
     },

@@ -15,7 +15,7 @@ const MAPPED = 0xffff;
 const MAPPED_BITS = 96;
 
 /** Undefined for what is no address; the zone of a link-local address does not count. */
-export function parseAddress(text: string): IpAddress | undefined {
+export function addressWords(text: string): IpAddress | undefined {
   const family = isIP(text);
   if (family === 0) return undefined;
   if (family === 4) return [ipv4Word(text)];

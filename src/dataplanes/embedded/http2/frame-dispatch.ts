@@ -5,7 +5,7 @@
  */
 import { type FrameHandler, type FrameHead, uint31At } from "./frame-reader.ts";
 import { type BlockHead, HeaderBlock } from "./header-block.ts";
-import { errorCode, flag, frameType } from "./protocol.ts";
+import { errorCode, frameFlag, frameType } from "./protocol.ts";
 
 export abstract class FrameDispatch implements FrameHandler {
   readonly #headerBlock: HeaderBlock;
@@ -48,7 +48,7 @@ export abstract class FrameDispatch implements FrameHandler {
 
   onFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
     const { type } = frame;
-    if (!this.#settingsReceived && (type !== frameType.settings || (frame.flags & flag.ack) !== 0)) {
+    if (!this.#settingsReceived && (type !== frameType.settings || (frame.flags & frameFlag.ack) !== 0)) {
       this.fail(errorCode.protocolError);
     } else if (this.#headerBlock.open && type !== frameType.continuation) this.fail(errorCode.protocolError);
     else if (type === frameType.data) this.onDataFrame(frame, bytes, start, end);
@@ -94,15 +94,15 @@ export abstract class FrameDispatch implements FrameHandler {
     let from = start;
     let to = end;
     const { flags } = frame;
-    if ((flags & flag.padded) !== 0) to -= from < to ? (bytes[from++] as number) : 256;
-    const dependency = (flags & flag.priority) !== 0 && from + 4 <= to ? uint31At(bytes, from) : 0;
-    if ((flags & flag.priority) !== 0) from += 5;
+    if ((flags & frameFlag.padded) !== 0) to -= from < to ? (bytes[from++] as number) : 256;
+    const dependency = (flags & frameFlag.priority) !== 0 && from + 4 <= to ? uint31At(bytes, from) : 0;
+    if ((flags & frameFlag.priority) !== 0) from += 5;
     if (frame.stream === 0 || to < from || dependency === frame.stream) {
       this.fail(errorCode.protocolError);
       return;
     }
-    const head: BlockHead = { stream: frame.stream, endStream: (flags & flag.endStream) !== 0 };
-    if ((flags & flag.endHeaders) !== 0) this.onHeaderBlock(head, bytes, from, to);
+    const head: BlockHead = { stream: frame.stream, endStream: (flags & frameFlag.endStream) !== 0 };
+    if ((flags & frameFlag.endHeaders) !== 0) this.onHeaderBlock(head, bytes, from, to);
     else if (!this.#headerBlock.begin(head, bytes, from, to)) this.fail(errorCode.enhanceYourCalm);
     else this.onHeaderBegun();
   }
@@ -111,7 +111,7 @@ export abstract class FrameDispatch implements FrameHandler {
     const { head } = this.#headerBlock;
     if (head === undefined || head.stream !== frame.stream) this.fail(errorCode.protocolError);
     else if (!this.#headerBlock.add(bytes, start, end)) this.fail(errorCode.enhanceYourCalm);
-    else if ((frame.flags & flag.endHeaders) !== 0) {
+    else if ((frame.flags & frameFlag.endHeaders) !== 0) {
       const whole = this.#headerBlock.take();
       this.onHeaderBlock(head, whole, 0, whole.length);
     }

@@ -17,7 +17,7 @@ export interface FrameHead {
  * Splits the bytes of a connection into frames, however they arrive. At most one unfinished frame
  * is kept.
  */
-export class FrameReader {
+export class Http2FrameReader {
   readonly #handler: FrameHandler;
   /** The unfinished frame: its header of nine bytes first, then the whole frame. */
   #partial: Buffer | undefined;

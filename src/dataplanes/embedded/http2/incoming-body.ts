@@ -10,6 +10,7 @@ export class IncomingBody implements BodySource {
   #onData: ((chunk: Buffer) => void) | undefined;
   #onEnd: (() => void) | undefined;
   #onClose: (() => void) | undefined;
+  #onUnread: (() => void) | undefined;
 
   /** Paused until somebody reads it. */
   constructor(stream: Stream) {
@@ -26,6 +27,18 @@ export class IncomingBody implements BodySource {
     const call = handler as () => void;
     if (event === "end") this.#onEnd = call;
     else if (event === "close") this.#onClose = call;
+  }
+
+  get unreadBytes(): number {
+    return this.#stream?.unreadBytes ?? 0;
+  }
+
+  onUnread(handler: () => void): void {
+    this.#onUnread = handler;
+  }
+
+  kept(): void {
+    this.#onUnread?.();
   }
 
   pause(): void {
@@ -51,6 +64,7 @@ export class IncomingBody implements BodySource {
     const stream = this.#stream;
     this.#stream = undefined;
     this.#onData = undefined;
+    this.#onUnread = undefined;
     this.#onEnd = undefined;
     this.#onClose = undefined;
     onClose?.();

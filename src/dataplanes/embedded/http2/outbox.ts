@@ -6,7 +6,7 @@
 
 import { freeWriteBuffer, takeWriteBuffer, WRITE_BUFFER_BYTES } from "../sockets/write-buffers.ts";
 import type { HeaderBlockWriter } from "./hpack/encoder.ts";
-import { FRAME_HEAD_BYTES, flag, frameType, MAX_FRAME_BYTES, preface } from "./protocol.ts";
+import { FRAME_HEAD_BYTES, frameFlag, frameType, MAX_FRAME_BYTES, preface } from "./protocol.ts";
 
 /** Closed connections write here, and it is never read. */
 const nowhere: Buffer = Buffer.allocUnsafeSlow(WRITE_BUFFER_BYTES);
@@ -46,12 +46,12 @@ export class Outbox {
   }
 
   settingsAck(): void {
-    this.#frame(0, frameType.settings, flag.ack, 0);
+    this.#frame(0, frameType.settings, frameFlag.ack, 0);
   }
 
   /** Eight bytes of `bytes` from `start`. */
   ping(bytes: Buffer, start: number, ack: boolean): void {
-    const buffer = this.#frame(8, frameType.ping, ack ? flag.ack : 0, 0);
+    const buffer = this.#frame(8, frameType.ping, ack ? frameFlag.ack : 0, 0);
     this.#at += bytes.copy(buffer, this.#at, start, start + 8);
   }
 
@@ -72,18 +72,23 @@ export class Outbox {
   /** At most `MAX_FRAME_BYTES`. */
   data(stream: number, bytes: Buffer, start: number, options: DataOptions): void {
     const { end, endStream } = options;
-    const buffer = this.#frame(end - start, frameType.data, endStream ? flag.endStream : 0, stream);
+    const buffer = this.#frame(end - start, frameType.data, endStream ? frameFlag.endStream : 0, stream);
     this.#at += bytes.copy(buffer, this.#at, start, end);
   }
 
   headers(stream: number, block: HeaderBlockWriter, endStream: boolean): void {
     const { length } = block;
     let type: number = frameType.headers;
-    let flags = endStream ? flag.endStream : 0;
+    let flags = endStream ? frameFlag.endStream : 0;
     let start = 0;
     do {
       const end = Math.min(length, start + MAX_FRAME_BYTES);
-      const buffer = this.#frame(end - start, type, end === length ? flags | flag.endHeaders : flags, stream);
+      const buffer = this.#frame(
+        end - start,
+        type,
+        end === length ? flags | frameFlag.endHeaders : flags,
+        stream,
+      );
       this.#at += block.buffer.copy(buffer, this.#at, start, end);
       start = end;
       type = frameType.continuation;

@@ -13,7 +13,7 @@ export const frameType = {
   continuation: 9,
 } as const;
 
-export const flag = { endStream: 1, ack: 1, endHeaders: 4, padded: 8, priority: 32 } as const;
+export const frameFlag = { endStream: 1, ack: 1, endHeaders: 4, padded: 8, priority: 32 } as const;
 
 export const errorCode = {
   noError: 0,

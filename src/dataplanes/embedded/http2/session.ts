@@ -12,11 +12,11 @@
 import type { HeaderFields } from "../message/header-fields.ts";
 import { Allowance } from "./allowance.ts";
 import { FrameDispatch } from "./frame-dispatch.ts";
-import { type FrameHead, FrameReader, uint31At } from "./frame-reader.ts";
+import { type FrameHead, Http2FrameReader, uint31At } from "./frame-reader.ts";
 import { type FieldSink, HpackDecoder } from "./hpack/decoder.ts";
 import { HEADER_TABLE_BYTES, HeaderBlockWriter, HpackEncoder } from "./hpack/encoder.ts";
 import { Outbox, type OutboxOwner } from "./outbox.ts";
-import { CONNECTION_LOST, DEFAULT_WINDOW_BYTES, errorCode, flag, MAX_WINDOW_BYTES } from "./protocol.ts";
+import { CONNECTION_LOST, DEFAULT_WINDOW_BYTES, errorCode, frameFlag, MAX_WINDOW_BYTES } from "./protocol.ts";
 import { defaultSettings, type PeerSettings, readSettings } from "./settings.ts";
 import { Stream, type StreamOwner } from "./stream.ts";
 import type { Wire, WireReader } from "./wire.ts";
@@ -50,7 +50,7 @@ export abstract class Session extends FrameDispatch implements OutboxOwner, Stre
   /** The connection is over, or about to be. */
   protected over = false;
   readonly #options: SessionOptions;
-  readonly #reader: FrameReader = new FrameReader(this);
+  readonly #reader: Http2FrameReader = new Http2FrameReader(this);
   readonly #decoder: HpackDecoder = new HpackDecoder(HEADER_TABLE_BYTES);
   readonly #encoder: HpackEncoder = new HpackEncoder();
   readonly #pings: Allowance;
@@ -173,7 +173,7 @@ export abstract class Session extends FrameDispatch implements OutboxOwner, Stre
     }
     let from = start;
     let to = end;
-    if ((flags & flag.padded) !== 0) {
+    if ((flags & frameFlag.padded) !== 0) {
       const padding = from < to ? (bytes[from++] as number) : 256;
       to -= padding;
       if (to < from) {
@@ -181,7 +181,7 @@ export abstract class Session extends FrameDispatch implements OutboxOwner, Stre
         return;
       }
     }
-    const endStream = (flags & flag.endStream) !== 0;
+    const endStream = (flags & frameFlag.endStream) !== 0;
     const stream = this.streams.get(id);
     if (stream === undefined) {
       if (this.lateFrame(id)) this.consumed(flowBytes);
@@ -219,7 +219,7 @@ export abstract class Session extends FrameDispatch implements OutboxOwner, Stre
   }
 
   protected override onSettingsFrame(frame: FrameHead, bytes: Buffer, start: number, end: number): void {
-    const ack = (frame.flags & flag.ack) !== 0;
+    const ack = (frame.flags & frameFlag.ack) !== 0;
     if (frame.stream !== 0) this.fail(errorCode.protocolError);
     else if ((end - start) % 6 !== 0 || (ack && end > start)) this.fail(errorCode.frameSizeError);
     else if (ack) this.idleFrame();
@@ -252,7 +252,7 @@ export abstract class Session extends FrameDispatch implements OutboxOwner, Stre
     if (frame.stream !== 0) this.fail(errorCode.protocolError);
     else if (end - start !== 8) this.fail(errorCode.frameSizeError);
     else if (!this.#pings.spend()) this.fail(errorCode.enhanceYourCalm);
-    else if ((frame.flags & flag.ack) === 0) this.outbox.ping(bytes, start, true);
+    else if ((frame.flags & frameFlag.ack) === 0) this.outbox.ping(bytes, start, true);
     else this.onPong();
   }
 

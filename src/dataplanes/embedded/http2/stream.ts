@@ -11,11 +11,14 @@
 import type { HeaderFields } from "../message/header-fields.ts";
 import type { Outbox } from "./outbox.ts";
 import { errorCode, MAX_FRAME_BYTES, MAX_WINDOW_BYTES } from "./protocol.ts";
+import { lengthOf } from "./wire.ts";
 
 const SMALL_BYTES = 4 * 1024;
 
 export interface StreamHandler {
   onData(chunk: Buffer): void;
+  /** Data has come that is kept, because the reader is paused. */
+  onKept?(): void;
   /** The peer has sent END_STREAM. */
   onEnd(trailers: HeaderFields | undefined): void;
   /** After a `write` that asked to wait. */
@@ -160,6 +163,16 @@ export class Stream {
     return true;
   }
 
+  /** Bytes that are kept for a reader that is paused. */
+  get unreadBytes(): number {
+    return lengthOf(this.#arrived);
+  }
+
+  /** Bytes that wait to be sent. */
+  get unsentBytes(): number {
+    return lengthOf(this.#pending) - (this.#pending === undefined ? 0 : this.#pendingAt);
+  }
+
   // Reading.
 
   pause(): void {
@@ -191,6 +204,7 @@ export class Stream {
     const joins = before !== undefined && Math.max(before.length, chunk.length) < SMALL_BYTES;
     if (joins) arrived[arrived.length - 1] = Buffer.concat([before, chunk]);
     else arrived.push(Buffer.from(chunk));
+    this.handler.onKept?.();
   }
 
   #deliver(chunk: Buffer): void {

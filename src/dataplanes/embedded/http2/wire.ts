@@ -86,3 +86,8 @@ export class SocketWire implements Wire {
 }
 
 function ignore(): void {}
+
+/** Of all chunks together. */
+export function lengthOf(chunks: readonly Buffer[] | undefined): number {
+  return chunks?.reduce((sum, { length }) => sum + length, 0) ?? 0;
+}

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { ClientValidation } from "../../../plan/client-validation.ts";
 import type { ItemId, PortItem } from "../../../plan/plan.ts";
 import type { TenantBudget } from "./tenant-budgets.ts";
 
@@ -10,6 +11,16 @@ export interface Arrival {
   readonly client: string;
 }
 
+/** What is known of a connection after its TLS handshake. */
+export interface Handshake {
+  /** Chosen by SNI. */
+  readonly listener: ItemId;
+  /** What the client has met. */
+  readonly validation?: ClientValidation;
+  /** Who it is, as backends are told (`X-Forwarded-Client-Cert`). */
+  readonly clientCertificate?: string;
+}
+
 /** One client connection, from accept to close. */
 export class Connection {
   readonly socket: Socket;
@@ -19,6 +30,7 @@ export class Connection {
   readonly portText: string;
   /** Chosen by SNI at the handshake; undefined on cleartext ports: each request chooses its own. */
   readonly listener: ItemId | undefined;
+  readonly handshake: Handshake | undefined;
   /** Requests in flight; an upgraded connection counts as one until it closes. */
   active = 0;
   /** The budget that it counts against; on cleartext ports that of the last request's tenant. */
@@ -26,11 +38,12 @@ export class Connection {
   #closing = false;
   #close: (() => void) | undefined;
 
-  constructor(socket: Socket, { port, client }: Arrival, listener?: ItemId) {
+  constructor(socket: Socket, { port, client }: Arrival, handshake?: Handshake) {
     this.socket = socket;
     this.port = port;
     this.portText = String(port.port);
-    this.listener = listener;
+    this.listener = handshake?.listener;
+    this.handshake = handshake;
     this.client = client;
   }
 

@@ -1,5 +1,7 @@
-import type { ItemId } from "../../../plan/plan.ts";
+import type { PortItem } from "../../../plan/plan.ts";
 import type { RequestRecord } from "../../request-record.ts";
+import type { SamplingSettings } from "../../telemetry/telemetry-settings.ts";
+import type { TrafficCounts } from "../../traffic/traffic-counts.ts";
 
 export interface EmbeddedOptions {
   readonly bind: BindOptions;
@@ -8,12 +10,14 @@ export interface EmbeddedOptions {
   readonly limits?: Partial<Limits>;
   /** Who is believed about the client; 0, the default, is nobody. */
   readonly trustedHops?: TrustedFront;
-  /** Called once per request, after its last byte. The one hook for access logs and for metrics. */
+  /** Called once per request, after its last byte; for access logs and spans. */
   readonly onRequestEnd?: (record: RequestRecord) => void;
-  /**
-   * Called for each connection that was closed because its listener's tenant is at its limit.
-   */
-  readonly onConnectionRefused?: (listener: ItemId) => void;
+  /** Whether it is called for requests that are sampled alone. */
+  readonly onlySampled?: boolean;
+  /** Absent: requests are not traced, and what clients say of traces is passed on. */
+  readonly tracing?: SamplingSettings | undefined;
+  /** Where traffic is counted; absent: nowhere. */
+  readonly traffic?: TrafficCounts | undefined;
   /** Aborting closes at once, without grace. */
   readonly signal?: AbortSignal;
 }
@@ -101,3 +105,10 @@ export const defaultLimits: Limits = {
   secureContexts: 4_096,
   replayBytes: 64 * 1024,
 };
+
+/** What a port says of its clients takes the place of the thread's own. */
+export function limitsOfPort({ clientLimits }: PortItem, limits: Limits): Limits {
+  if (clientLimits === undefined) return limits;
+  const { idleMs = limits.keepAliveTimeoutMs, ...others } = clientLimits;
+  return { ...limits, ...others, keepAliveTimeoutMs: idleMs };
+}

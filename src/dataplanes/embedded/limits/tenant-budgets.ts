@@ -24,6 +24,7 @@ export class TenantBudget {
   listeners = 0;
   #connections = 0;
   #requests = 0;
+  #bufferedBytes = 0;
 
   constructor(shares: Shares, onUnused: () => void) {
     this.#shares = shares;
@@ -36,6 +37,21 @@ export class TenantBudget {
 
   get requests(): number {
     return this.#requests;
+  }
+
+  get bufferedBytes(): number {
+    return this.#bufferedBytes;
+  }
+
+  /** So much waits in memory that nothing more may be added. */
+  get isFull(): boolean {
+    const { bufferedBytes } = this.#shares.limits;
+    return bufferedBytes > 0 && this.#bufferedBytes >= bufferedBytes;
+  }
+
+  /** Bytes that begin to wait, or, with a negative number, that wait no longer. */
+  addBuffered(bytes: number): void {
+    this.#bufferedBytes += bytes;
   }
 
   /** False: the tenant is at its limit. What was taken must be given back once. */
@@ -101,6 +117,11 @@ export class TenantBudgets {
     return this.#sharesOf(gateway).limits;
   }
 
+  /** The part of a pod's limit that this thread has. */
+  shareOf(limit: number): number {
+    return Math.ceil(limit / this.#threads);
+  }
+
   /** All that are known. */
   budgets(): Iterable<TenantBudget> {
     return this.#byOwner.values();
@@ -147,11 +168,12 @@ export class TenantBudgets {
   }
 
   #setLimits(gateway: string, said: TenantLimits | undefined): void {
-    const { connections, requests, backendConnections } = tenantLimits(said);
+    const { connections, requests, backendConnections, bufferedBytes } = tenantLimits(said);
     this.#sharesOf(gateway).limits = {
       connections: this.#share(connections),
       requests: this.#share(requests),
       backendConnections: this.#share(backendConnections),
+      bufferedBytes: this.#share(bufferedBytes),
     };
   }
 

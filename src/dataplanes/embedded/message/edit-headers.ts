@@ -49,3 +49,15 @@ export function applyEdits(headers: HeaderFields, edits: readonly HeaderEdit[] |
     else headers.add(name, value ?? "");
   }
 }
+
+/**
+ * What guards have for the client stands in the place of what others say; cookies stand beside
+ * theirs.
+ */
+export function addAnswerFields(
+  headers: HeaderFields,
+  fields: readonly (readonly [name: string, value: string])[],
+): void {
+  for (const [name] of fields) if (name !== "set-cookie") headers.remove(name);
+  for (const [name, value] of fields) headers.add(name, value);
+}

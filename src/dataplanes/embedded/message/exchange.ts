@@ -48,6 +48,8 @@ export interface Exchange {
   /** The chunk may be overwritten afterwards. False asks to wait for `onDrain`. */
   write(chunk: Buffer): boolean;
   onDrain(handler: () => void): void;
+  /** Bytes of the answer that the client has not taken yet, after a `write` that asked to wait. */
+  readonly unsentBytes: number;
   end(trailers?: HeaderFields): void;
   /**
    * Aborts an incomplete response, so that the client sees an error. `code` is that of the
@@ -55,7 +57,16 @@ export interface Exchange {
    */
   abort(code?: number): void;
   /** Joins the client with the stream of a backend that agreed to switch protocols. */
-  switchProtocols(headers: HeaderFields, backend: Duplex): void;
+  switchProtocols(headers: HeaderFields, to: SwitchedStream): void;
   /** Called once, when everything is sent or the client has gone. */
   onClose(handler: () => void): void;
+}
+
+/** The stream of a backend that has switched protocols. */
+export interface SwitchedStream {
+  readonly backend: Duplex;
+  /** How long both sides may be silent; 0: no limit. */
+  readonly idleMs: number;
+  /** How many bytes wait in memory for a side that does not read. */
+  readonly onWaiting: (receiver: "client" | "backend", bytes: number) => void;
 }

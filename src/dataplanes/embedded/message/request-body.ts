@@ -1,23 +1,27 @@
 import { Readable } from "node:stream";
+import type { BufferedBytes } from "../limits/buffered-bytes.ts";
 
 /**
  * A request body that is read once from the client and can be given to several readers:
  * one attempt after the other (a retry starts again from what was kept), and mirrors beside it.
  *
  * The pace is the current attempt's. A mirror that falls behind by more than the bound is cut off,
- * and a body longer than the bound can no longer be retried: memory per request stays bounded.
+ * and a body longer than the bound can no longer be retried: memory per request stays bounded. What
+ * waits counts for the tenant; beyond its budget a body that must wait is refused.
  */
 export class RequestBody {
   readonly #source: BodySource;
   readonly #options: RequestBodyOptions;
   readonly #mirrors: Set<BodyReader> = new Set();
   #reader: BodyReader | undefined;
+  #unsentBytes: () => number = none;
   #kept: Buffer[] | undefined;
   #keptBytes = 0;
   #ended = false;
   #failure: Error | undefined;
   #idle: NodeJS.Timeout | undefined;
   #onRefused: ((refusal: BodyRefusal) => void) | undefined;
+  #onProgress: (() => void) | undefined;
   bytes = 0;
 
   constructor(source: BodySource, options: RequestBodyOptions) {
@@ -26,6 +30,7 @@ export class RequestBody {
     this.#kept = options.keepBytes > 0 ? [] : undefined;
     source.on("data", (chunk: Buffer) => this.#onData(chunk));
     source.pause();
+    if (options.buffered !== undefined) source.onUnread(() => this.#onUnread());
     source.once("end", () => this.#onEnd());
     source.once("error", (error: Error) => this.#fail(error.message));
     source.once("close", () => this.#fail("the client left before its body was complete"));
@@ -36,10 +41,14 @@ export class RequestBody {
     return this.#kept !== undefined || this.bytes === 0;
   }
 
-  /** Reads the body from its beginning, as fast as this reader does. It replaces an earlier one. */
-  open(): Readable {
+  /**
+   * Reads the body from its beginning, as fast as this reader does. It replaces an earlier one.
+   * `unsentBytes` are those that the reader has taken and its backend has not.
+   */
+  open(unsentBytes: () => number = none): Readable {
     const before = this.#reader;
     this.#reader = undefined;
+    this.#unsentBytes = unsentBytes;
     before?.destroy();
     const reader = new BodyReader(
       () => this.#pull(),
@@ -52,11 +61,13 @@ export class RequestBody {
     return reader;
   }
 
-  /** A copy at the attempt's pace; must be taken before the first byte is read. */
+  /** A copy at the attempt's pace; must be taken before a byte is read that is not kept. */
   mirror(): Readable {
     const mirror: BodyReader = new BodyReader(ignore, () => this.#mirrors.delete(mirror));
     mirror.on("error", ignore);
     this.#mirrors.add(mirror);
+    for (const chunk of this.#kept ?? []) mirror.push(chunk);
+    if (this.#ended) mirror.push(null);
     return mirror;
   }
 
@@ -65,18 +76,30 @@ export class RequestBody {
     this.#onRefused = handler;
   }
 
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Called with every piece that comes. */
+  onProgress(handler: () => void): void {
+    this.#onProgress = handler;
+  }
+
   /** Drops the rest of the body. */
   close(): void {
     this.#kept = undefined;
     this.#fail("the body is not wanted any more");
+    this.#options.buffered?.set("body", 0);
   }
 
   /** No retry will ask for the beginning again. */
   forget(): void {
     this.#kept = undefined;
+    this.#count();
   }
 
   #pull(): void {
+    this.#count();
     if (this.#ended || this.#failure !== undefined) return;
     this.#options.onWanted();
     this.#armIdle();
@@ -88,13 +111,37 @@ export class RequestBody {
     this.#reader = undefined;
     this.#disarmIdle();
     if (!this.#ended) this.#source.pause();
+    this.#count();
+  }
+
+  /** More of the body has come than its reader takes. */
+  #onUnread(): void {
+    if (this.#failure !== undefined || this.#ended) return;
+    this.#count();
+    const waits = this.#reader?.readableFlowing !== true;
+    if (waits && this.#options.buffered?.isFull === true) this.#refuse("crowded");
+  }
+
+  /** Readers share their chunks: the slowest of them counts. */
+  #count(): void {
+    const { buffered } = this.#options;
+    if (buffered === undefined) return;
+    let bytes = this.#kept === undefined ? 0 : this.#keptBytes;
+    for (const mirror of this.#mirrors) bytes = Math.max(bytes, mirror.readableLength);
+    const reader = this.#reader;
+    if (reader !== undefined) {
+      const unsent = reader.readableFlowing === true ? 0 : this.#unsentBytes();
+      bytes = Math.max(bytes, reader.readableLength + unsent);
+    }
+    buffered.set("body", bytes + this.#source.unreadBytes);
   }
 
   #onData(chunk: Buffer): void {
     if (this.#failure !== undefined) return;
     this.bytes += chunk.length;
     this.#options.onData(chunk.length);
-    if (this.#options.maxBytes > 0 && this.bytes > this.#options.maxBytes) {
+    this.#onProgress?.();
+    if (this.bytes > this.#options.maxBytes) {
       this.#source.pause();
       this.#refuse("large");
       return;
@@ -109,13 +156,15 @@ export class RequestBody {
     else {
       this.#disarmIdle();
       this.#source.pause();
+      this.#onUnread();
     }
   }
 
   #keep(chunk: Buffer): void {
     if (this.#kept === undefined) return;
     this.#keptBytes += chunk.length;
-    if (this.#keptBytes > this.#options.keepBytes) this.#kept = undefined;
+    if (this.#keptBytes > this.#options.keepBytes || this.#options.buffered?.isFull === true)
+      this.#kept = undefined;
     else this.#kept.push(chunk);
   }
 
@@ -140,6 +189,7 @@ export class RequestBody {
     this.#reader = undefined;
     reader?.destroy(error);
     for (const mirror of this.#mirrors) mirror.destroy(error);
+    this.#count();
   }
 
   #armIdle(): void {
@@ -163,15 +213,22 @@ export interface BodySource {
   once(event: "end" | "close" | "error", handler: (error: Error) => void): unknown;
   pause(): unknown;
   resume(): unknown;
+  /** What has come and waits for its reader. */
+  readonly unreadBytes: number;
+  /** Called when more of it waits. */
+  onUnread(handler: () => void): void;
 }
 
-export type BodyRefusal = "large" | "slow";
+/** `crowded`: it must wait, and the tenant has as much waiting as it may have. */
+export type BodyRefusal = "large" | "slow" | "crowded";
 
 export interface RequestBodyOptions {
   readonly maxBytes: number;
   readonly keepBytes: number;
   readonly mirrorBytes: number;
   readonly idleMs: number;
+  /** Where waiting bytes are counted, if they are. */
+  readonly buffered: BufferedBytes | undefined;
   /** The first read sends 100 Continue to a client that waits for it. */
   readonly onWanted: () => void;
   readonly onData: (bytes: number) => void;
@@ -199,3 +256,7 @@ class BodyReader extends Readable {
 }
 
 function ignore(): void {}
+
+function none(): number {
+  return 0;
+}

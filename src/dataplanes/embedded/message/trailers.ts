@@ -17,11 +17,18 @@ const headOnly: ReadonlySet<string> = new Set(headOnlyFields);
 /** Which trailers of a message may pass. */
 export type TrailerTest = (name: string) => boolean;
 
-/** Of a request, with the filters of its rule and of its backend. */
-export function requestTrailerTest(filters: readonly Filters[]): TrailerTest {
+/** Of a request, with the filters of its rule and of its backend, and what its guards hide. */
+export function requestTrailerTest(
+  filters: readonly Filters[],
+  hides: ((name: string) => boolean) | undefined,
+): TrailerTest {
   const edits = filters.flatMap(({ requestHeaders = [] }) => requestHeaders);
   return (name) =>
-    mayPass(name) && !isForged(name) && name !== "x-request-id" && !edits.some((edit) => touches(edit, name));
+    mayPass(name) &&
+    !isForged(name) &&
+    name !== "x-request-id" &&
+    hides?.(name) !== true &&
+    !edits.some((edit) => touches(edit, name));
 }
 
 /** Of an answer. */

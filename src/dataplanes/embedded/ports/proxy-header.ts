@@ -8,7 +8,7 @@
  */
 
 import { isIPv4, isIPv6, type Socket, SocketAddress } from "node:net";
-import { ipv4Text, parseAddress } from "../guards/ip-address.ts";
+import { addressWords, ipv4Text } from "../guards/ip-address.ts";
 
 export type ProxyHeader =
   | { readonly state: "need-more" }
@@ -102,7 +102,7 @@ function parseFrame(bytes: Buffer): ProxyHeader {
 
 /** As the address of a socket would be written; IPv4-mapped addresses as IPv4. */
 function canonical(text: string): string {
-  const [word, ...more] = parseAddress(text) ?? [];
+  const [word, ...more] = addressWords(text) ?? [];
   if (word !== undefined && more.length === 0) return ipv4Text(word);
   return new SocketAddress({ address: text, family: "ipv6" }).address;
 }

@@ -4,8 +4,11 @@ import { createSecureContext, createServer, type Server, type TLSSocket, type Tl
 import { normalizeName } from "../../../matching/authority.ts";
 import type { RoutingTable } from "../../../matching/routing-table.ts";
 import type { CertificateItem } from "../../../plan/certificate.ts";
-import type { ClientValidation, ListenerItem, TlsVersion } from "../../../plan/plan.ts";
+import { type ClientValidation, validationAt } from "../../../plan/client-validation.ts";
+import type { ListenerItem, TlsVersion } from "../../../plan/plan.ts";
+import type { HandshakeResult } from "../../traffic/traffic-numbers.ts";
 import { checkCertificate } from "../sockets/check-certificate.ts";
+import { carriesOne } from "../sockets/client-certificate.ts";
 
 /**
  * AES-128 first: measured a third cheaper per handshake than the larger keys, and as safe in
@@ -39,7 +42,15 @@ export interface TlsServersOptions {
   /** The same in every thread, so that a session begun at one can be resumed at another. */
   readonly ticketSecret: Buffer;
   /** The decrypted stream, after the handshake. A failed handshake closes the socket. */
-  readonly onSecured: (stream: TLSSocket, listener: ListenerItem) => void;
+  readonly onSecured: (stream: TLSSocket, secured: Secured) => void;
+  readonly onHandshake?: (result: HandshakeResult) => void;
+}
+
+/** What a handshake was for. */
+export interface Secured {
+  readonly listener: ListenerItem;
+  /** What the client has met. */
+  readonly validation: ClientValidation | undefined;
 }
 
 interface EntryParts {
@@ -67,13 +78,15 @@ export class TlsServers {
 
   terminate(socket: Socket, listener: ListenerItem, serverName: string | undefined): void {
     const server = this.#serverOf(listener, serverName);
-    if (server === undefined) socket.destroy();
-    else server.emit("connection", socket);
+    if (server === undefined) {
+      this.#options.onHandshake?.("unknown_name");
+      socket.destroy();
+    } else server.emit("connection", socket);
   }
 
   #serverOf(listener: ListenerItem, serverName: string | undefined): Server | undefined {
     const { table } = this.#options;
-    const validation = table.get("port", listener.port)?.clientValidation;
+    const validation = validationAt(listener, table.get("port", listener.port));
     const all = certificatesOf(table, listener);
     const fitting = serverName === undefined ? [] : all.filter((item) => carriesName(item, serverName));
     const entry =
@@ -99,13 +112,14 @@ export class TlsServers {
     return entry;
   }
 
-  #create({ listener, certificates, validation }: EntryParts): Server | undefined {
+  #create(parts: EntryParts): Server | undefined {
+    const { listener, certificates, validation } = parts;
     const { tls } = listener;
     const alpn = tls?.alpn ?? (listener.protocol === "HTTPS" ? ["h2", "http/1.1"] : undefined);
     const usable = usableOf(certificates);
     if (usable.length === 0) return undefined;
     try {
-      return this.#serve(listener, {
+      return this.#serve(parts, {
         cert: usable.map(({ chain }) => chain),
         key: usable.map(({ key }) => key.reveal()),
         ciphers: CIPHERS,
@@ -119,17 +133,29 @@ export class TlsServers {
         ...(alpn === undefined ? {} : { ALPNProtocols: [...alpn] }),
         handshakeTimeout: this.#options.handshakeTimeoutMs,
         ticketKeys: this.#ticketKeys(listener, usable, validation),
-        ...(listener.protocol === "HTTPS" && validation !== undefined ? clientOptions(validation) : {}),
+        ...(validation === undefined ? {} : clientOptions(validation)),
       });
     } catch {
       return undefined;
     }
   }
 
-  #serve(listener: ListenerItem, options: TlsOptions): Server {
+  #serve({ listener, validation }: Secured, options: TlsOptions): Server {
     const server = createServer(options);
-    server.on("secureConnection", (stream) => this.#options.onSecured(stream, listener));
-    server.on("tlsClientError", (_error, stream) => stream.destroy());
+    const { onSecured, onHandshake } = this.#options;
+    server.on("secureConnection", (stream) => {
+      if (isNamed(stream, validation)) {
+        onHandshake?.("completed");
+        onSecured(stream, { listener, validation });
+      } else {
+        onHandshake?.("client_certificate");
+        stream.destroy();
+      }
+    });
+    server.on("tlsClientError", (error, stream) => {
+      onHandshake?.(isOfClientCertificate(error, stream) ? "client_certificate" : "failed");
+      stream.destroy();
+    });
     return server;
   }
 
@@ -151,6 +177,20 @@ export class TlsServers {
     return createHmac("sha384", this.#options.ticketSecret).update(text).digest();
   }
 }
+
+/** A certificate that Node does not accept ends the connection without an error of its own. */
+function isOfClientCertificate(error: Error, { authorizationError }: TLSSocket): boolean {
+  return Boolean(authorizationError) || ("code" in error && error.code === NO_CLIENT_CERTIFICATE);
+}
+
+/** Whether the client's certificate, which is verified, is one of those that are asked for. */
+function isNamed(stream: TLSSocket, validation: ClientValidation | undefined): boolean {
+  if (validation?.mode !== "AllowValidOnly" || validation.subjectAltNames === undefined) return true;
+  const certificate = stream.getPeerX509Certificate();
+  return certificate !== undefined && carriesOne(certificate, validation.subjectAltNames);
+}
+
+const NO_CLIENT_CERTIFICATE = "ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE";
 
 function isKnown(ecdhCurve: string): boolean {
   try {

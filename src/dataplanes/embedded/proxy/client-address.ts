@@ -8,7 +8,7 @@
 import { isIP } from "node:net";
 import type { ForwardedForTrust } from "../../../plan/client-address.ts";
 import { AddressList } from "../guards/address-list.ts";
-import { ipv4Text, parseAddress } from "../guards/ip-address.ts";
+import { addressWords, ipv4Text } from "../guards/ip-address.ts";
 import type { TrustedFront } from "../limits/options.ts";
 import type { Exchange } from "../message/exchange.ts";
 
@@ -44,7 +44,7 @@ function proxyTest(trust: ForwardedForTrust | undefined): ProxyTest | undefined 
   if ("hops" in trust) return trust.hops > 0 ? (_address, index) => index < trust.hops : undefined;
   const list = listOf(trust.networks);
   return (text) => {
-    const address = parseAddress(text);
+    const address = addressWords(text);
     return address !== undefined && list?.includes(address) === true;
   };
 }
@@ -66,7 +66,7 @@ function search(peer: string, forwardedFor: string | undefined, isProxy: ProxyTe
 
 /** Undefined for what is no address; IPv4 addresses in their own form. */
 function plainAddress(text: string): string | undefined {
-  const address = text.includes("%") ? undefined : parseAddress(text);
+  const address = text.includes("%") ? undefined : addressWords(text);
   const [word] = address ?? [];
   return address?.length === 1 && word !== undefined ? ipv4Text(word) : address && text;
 }

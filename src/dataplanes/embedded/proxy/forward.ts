@@ -1,7 +1,7 @@
 import { chooseWeighted } from "../../../matching/weighted-choice.ts";
 import type { BackendItem } from "../../../plan/backend.ts";
 import type { ForwardAction, WeightedBackend } from "../../../plan/rule.ts";
-import { RequestBody } from "../message/request-body.ts";
+import { bodyOf } from "./collect-body.ts";
 import { answerPreflight, isPreflight } from "./cors.ts";
 import { Forwarding } from "./forwarding.ts";
 import { replyLocally } from "./local-reply.ts";
@@ -12,14 +12,6 @@ import { buildHead } from "./upstream-request.ts";
 
 /** Sends a request to one of its rule's backends, and copies of it to the mirrors. */
 export function forward(serving: Serving, request: RoutedRequest, action: ForwardAction): void {
-  if (action.filters.externalAuth !== undefined) {
-    // Not served yet, and nothing may pass that was to be checked first.
-    replyLocally(request, 500, {
-      reason: "UnsupportedFilter",
-      message: "this route asks for an authorization that cannot be given here",
-    });
-    return;
-  }
   if (action.filters.cors !== undefined && isPreflight(request)) {
     answerPreflight(request, action.filters.cors);
     return;
@@ -27,7 +19,7 @@ export function forward(serving: Serving, request: RoutedRequest, action: Forwar
   const chosen = choose(serving, request, action);
   if (chosen === undefined) return;
   const head = buildHead(request, action, chosen);
-  const body = bodyOf(serving, request, action);
+  const body = bodyOf(serving.limits, request);
   sendMirrors(serving, [action.filters, chosen.entry.filters], { head, body, request });
   new Forwarding(serving, {
     request,
@@ -56,20 +48,4 @@ function choose(
     return undefined;
   }
   return { entry, backend };
-}
-
-function bodyOf(serving: Serving, request: RoutedRequest, action: ForwardAction): RequestBody | undefined {
-  const { exchange } = request;
-  if (exchange.body === undefined) return undefined;
-  const { limits } = serving;
-  return new RequestBody(exchange.body, {
-    maxBytes: limits.bodyBytes,
-    keepBytes: action.retry === undefined ? 0 : limits.replayBytes,
-    mirrorBytes: limits.replayBytes,
-    idleMs: limits.bodyIdleTimeoutMs,
-    onWanted: () => exchange.continue(),
-    onData: (bytes) => {
-      request.bytesReceived += bytes;
-    },
-  });
 }

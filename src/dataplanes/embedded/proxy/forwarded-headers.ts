@@ -28,6 +28,8 @@ export function addForwardedHeaders(request: RoutedRequest): void {
       client.scheme === undefined ? connection.portText : portOf(client.scheme),
     );
   }
+  const certificate = connection.handshake?.clientCertificate;
+  if (certificate !== undefined) headers.set("x-forwarded-client-cert", certificate);
   headers.set("x-request-id", request.requestId);
 }
 

@@ -2,7 +2,7 @@
  * One request to one backend: attempts, timeouts, and the answer on its way back.
  *
  * - `requestMs` bounds everything, `backendRequestMs` each attempt; both end in 504, or in a
- *   cut-off answer if it had begun.
+ *   cut-off answer if it had begun. `idleMs` bounds the time without a byte in either direction.
  * - The route's retry policy covers its codes, failed connections, resets and timed-out attempts.
  *   Without one, a request of which nothing was sent goes to the next endpoint, and one that is
  *   safe to repeat gets a second try after a reset: a kept-alive connection may have been closed by
@@ -12,17 +12,19 @@
 
 import type { Duplex } from "node:stream";
 import type { BackendItem, Endpoint } from "../../../plan/backend.ts";
+import { retryOfMethod } from "../../../plan/retry-limits.ts";
 import type { Filters, ForwardAction, WeightedBackend } from "../../../plan/rule.ts";
-import { applyEdits } from "../message/edit-headers.ts";
+import { addAnswerFields, applyEdits } from "../message/edit-headers.ts";
 import type { HeaderFields } from "../message/header-fields.ts";
 import { removeHopByHop } from "../message/hop-by-hop.ts";
 import { cleanInterim } from "../message/interim.ts";
 import type { RequestBody } from "../message/request-body.ts";
 import { answerTrailerTest, cleanTrailers, passingNames, requestTrailerTest } from "../message/trailers.ts";
-import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler } from "../upstream/upstream.ts";
-import { answerTimeouts } from "./answer-timeouts.ts";
+import { answerTimeouts } from "../upstream/answer-timeouts.ts";
+import { sessionEndpoint, sessionField } from "../upstream/sessions.ts";
+import type { AnswerFlow, UpstreamCall, UpstreamFailure, UpstreamHandler } from "../upstream/upstream.ts";
 import { addCorsHeaders } from "./cors.ts";
-import { replyLocally } from "./local-reply.ts";
+import { replyAtBackendLimit, replyCrowded, replyLocally } from "./local-reply.ts";
 import { Retries } from "./retries.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 import type { Serving } from "./serve-request.ts";
@@ -55,6 +57,8 @@ export class Forwarding implements UpstreamHandler {
   readonly #serving: Serving;
   readonly #parts: ForwardingParts;
   readonly #endpoints: readonly Endpoint[];
+  /** Where the client's session is; undefined: nowhere yet. */
+  readonly #session: Endpoint | undefined;
   #call: UpstreamCall | undefined;
   readonly #retries: Retries;
   #tries = 0;
@@ -65,13 +69,18 @@ export class Forwarding implements UpstreamHandler {
   #attemptTimer: NodeJS.Timeout | undefined;
   #backoffTimer: NodeJS.Timeout | undefined;
   #stallTimer: NodeJS.Timeout | undefined;
+  readonly #idleMs: number;
+  #idleTimer: NodeJS.Timeout | undefined;
 
   constructor(serving: Serving, parts: ForwardingParts) {
     this.#serving = serving;
     this.#parts = parts;
-    this.#endpoints = serving.upstreams.order(parts.backend);
+    this.#idleMs = parts.action.timeouts.idleMs ?? 0;
+    this.#session = sessionEndpoint(parts.backend, parts.request);
+    this.#endpoints = serving.upstreams.order(parts.backend, parts.request, this.#session);
     const budget = serving.upstreams.retryBudget(parts.backend.id);
-    this.#retries = new Retries(serving, parts.request, parts.action.retry, budget);
+    const policy = retryOfMethod(parts.action.retry, parts.request.method);
+    this.#retries = new Retries(serving, parts.request, policy, budget);
   }
 
   start(): void {
@@ -83,16 +92,40 @@ export class Forwarding implements UpstreamHandler {
         requestMs,
       );
     }
+    if (this.#idleMs > 0) {
+      this.#idleTimer = setTimeout(() => this.#onIdle(), this.#idleMs);
+      body?.onProgress(() => this.#idleTimer?.refresh());
+    }
     body?.onRefused((refusal) => {
       request.exchange.closeAfterAnswer();
-      if (refusal === "large") this.#fail(413, "BodyTooLarge", "the request body is too large");
+      if (refusal === "crowded") this.#refuse(replyCrowded);
+      else if (refusal === "large") this.#fail(413, "BodyTooLarge", "the request body is too large");
       else this.#fail(408, "SlowBody", "the request body came too slowly");
     });
-    request.exchange.onClose(() => this.#stop());
+    if (!this.#serving.upstreams.takeRequest(this.#parts.backend)) {
+      this.#refuse(replyAtBackendLimit);
+      return;
+    }
+    request.exchange.onClose(() => {
+      this.#stop();
+      this.#serving.upstreams.giveBackRequest(this.#parts.backend);
+    });
     this.#attempt();
   }
 
+  /** Of whoever was to say something. */
+  #onIdle(): void {
+    const { body } = this.#parts;
+    if (body === undefined || body.ended)
+      this.#fail(504, "IdleTimeout", "the backend did not answer in time");
+    else {
+      this.#parts.request.exchange.closeAfterAnswer();
+      this.#fail(408, "IdleTimeout", "the request body came too slowly");
+    }
+  }
+
   onInterim(status: number, headers: HeaderFields): void {
+    this.#idleTimer?.refresh();
     // 100 is between neighbours, and the client has had its own.
     if (status === 100 || this.#over) return;
     cleanInterim(headers, this.#filters());
@@ -103,7 +136,8 @@ export class Forwarding implements UpstreamHandler {
     }
   }
 
-  onAnswer(status: number, headers: HeaderFields, flow: Flow): void {
+  onAnswer(status: number, headers: HeaderFields, flow: AnswerFlow): void {
+    this.#idleTimer?.refresh();
     const wait = this.#retries.wants(status) ? this.#nextRetry() : undefined;
     if (wait !== undefined) {
       this.#call?.cancel();
@@ -124,9 +158,12 @@ export class Forwarding implements UpstreamHandler {
     }
   }
 
-  onData(chunk: Buffer, flow: Flow): void {
-    const { exchange } = this.#parts.request;
-    if (exchange.write(chunk) || this.#held) return;
+  onData(chunk: Buffer, flow: AnswerFlow): void {
+    this.#idleTimer?.refresh();
+    const { exchange, buffered } = this.#parts.request;
+    const more = exchange.write(chunk);
+    if (this.#held || !more) this.onKept(flow);
+    if (this.#held || more) return;
     this.#held = true;
     flow.pause();
     const { clientStallTimeoutMs } = this.#serving.limits;
@@ -137,10 +174,17 @@ export class Forwarding implements UpstreamHandler {
       );
     }
     exchange.onDrain(() => {
+      this.#idleTimer?.refresh();
       this.#held = false;
+      buffered?.set("answer", 0);
       clearTimeout(this.#stallTimer);
       flow.resume();
     });
+  }
+
+  onKept(flow: AnswerFlow): void {
+    const { exchange, buffered } = this.#parts.request;
+    buffered?.set("answer", exchange.unsentBytes + flow.unreadBytes);
   }
 
   onEnd(trailers: HeaderFields | undefined): void {
@@ -160,7 +204,14 @@ export class Forwarding implements UpstreamHandler {
     this.#call = undefined;
     this.#clearTimers();
     removeHopByHop(headers);
-    this.#parts.request.exchange.switchProtocols(headers, stream);
+    const { exchange, buffered, answerFields } = this.#parts.request;
+    this.#keepSession(headers);
+    addAnswerFields(headers, answerFields);
+    exchange.switchProtocols(headers, {
+      backend: stream,
+      idleMs: this.#idleMs,
+      onWaiting: (receiver, bytes) => buffered?.set(receiver === "backend" ? "body" : "answer", bytes),
+    });
   }
 
   onFailure(failure: UpstreamFailure): void {
@@ -179,8 +230,13 @@ export class Forwarding implements UpstreamHandler {
     const endpoint = this.#endpoints[this.#tries % this.#endpoints.length];
     if (endpoint === undefined || this.#over) return;
     this.#tries++;
+    request.attempts = this.#tries;
     request.endpoint = endpoint;
     const upstream = this.#serving.upstreams.to(backend, endpoint, head.protocol);
+    if (!this.#serving.upstreams.mayWait(backend, upstream)) {
+      this.#refuse(replyAtBackendLimit);
+      return;
+    }
     const { backendRequestMs } = action.timeouts;
     if (backendRequestMs !== undefined && backendRequestMs > 0) {
       this.#attemptTimer = setTimeout(() => this.#onAttemptTimeout(), backendRequestMs);
@@ -192,7 +248,7 @@ export class Forwarding implements UpstreamHandler {
         scheme: backend.tls === undefined ? "http" : "https",
         authority: head.authority,
         headers: head.headers,
-        body: body?.open(),
+        body: body?.open(() => this.#call?.unsentBytes ?? 0),
         trailers: body === undefined ? noTrailers : this.#requestTrailers,
         websocket: head.websocket,
         timeouts: answerTimeouts(action.timeouts, this.#serving.limits),
@@ -206,7 +262,8 @@ export class Forwarding implements UpstreamHandler {
 
   readonly #requestTrailers = (): HeaderFields | undefined => {
     const trailers = this.#parts.request.exchange.trailers();
-    return trailers && cleanTrailers(trailers, requestTrailerTest(this.#filters()));
+    const { hides } = this.#parts.request;
+    return trailers && cleanTrailers(trailers, requestTrailerTest(this.#filters(), hides));
   };
 
   #onAttemptTimeout(): void {
@@ -245,9 +302,22 @@ export class Forwarding implements UpstreamHandler {
     applyEdits(headers, entry.filters.responseHeaders);
     const { cors } = action.filters;
     if (cors !== undefined) addCorsHeaders(headers, cors, request.headers.get("origin"));
+    this.#keepSession(headers);
+    addAnswerFields(headers, request.answerFields);
     if (announced === undefined || !hasBody) return;
     const names = passingNames(announced, answerTrailerTest(this.#filters()));
     if (names !== "" && request.exchange.expectTrailers(headers)) headers.add("trailer", names);
+  }
+
+  /** Behind all edits: a route cannot take the session from its client. */
+  #keepSession(headers: HeaderFields): void {
+    const { backend, request } = this.#parts;
+    const { persistence } = backend;
+    const { endpoint, exchange } = request;
+    if (persistence === undefined || endpoint === undefined || endpoint === this.#session) return;
+    const [name, value] = sessionField(persistence, endpoint, exchange.connection.secure);
+    if (persistence.type === "header") headers.set(name, value);
+    else headers.add(name, value);
   }
 
   #filters(): readonly Filters[] {
@@ -258,6 +328,12 @@ export class Forwarding implements UpstreamHandler {
     if (this.#over) return;
     this.#stop();
     replyLocally(this.#parts.request, status, { reason, message, resetCode });
+  }
+
+  #refuse(reply: (request: RoutedRequest) => void): void {
+    if (this.#over) return;
+    this.#stop();
+    reply(this.#parts.request);
   }
 
   /** The client has its answer, or has gone. */
@@ -275,6 +351,8 @@ export class Forwarding implements UpstreamHandler {
     clearTimeout(this.#attemptTimer);
     clearTimeout(this.#backoffTimer);
     clearTimeout(this.#stallTimer);
+    clearTimeout(this.#idleTimer);
+    this.#idleTimer = undefined;
   }
 }
 

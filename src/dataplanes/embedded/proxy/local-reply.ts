@@ -1,4 +1,6 @@
+import type { FieldList } from "../../authentication/foundation/decision.ts";
 import { grpcStatusOf } from "../http2/reset-codes.ts";
+import { addAnswerFields } from "../message/edit-headers.ts";
 import type { Exchange } from "../message/exchange.ts";
 import { isGrpc } from "../message/grpc.ts";
 import { HeaderFields } from "../message/header-fields.ts";
@@ -27,8 +29,30 @@ export function replyLocally(request: RoutedRequest, status: number, reply: Loca
   request.reason = reply.reason;
   const { exchange } = request;
   if (exchange.status !== 0) exchange.abort(reply.resetCode);
-  else if (isGrpc(exchange.headers)) replyGrpc(exchange, status, reply);
-  else replyText(exchange, status, reply.message, reply.retryAfterSeconds);
+  else if (isGrpc(exchange.headers)) replyGrpc(request, status, reply);
+  else
+    replyText(exchange, status, reply.message, {
+      retryAfterSeconds: reply.retryAfterSeconds,
+      fields: request.answerFields,
+    });
+}
+
+/** The tenant's bodies fill its budget of memory. */
+export function replyCrowded(request: RoutedRequest): void {
+  replyLocally(request, 503, {
+    reason: "TenantBufferLimit",
+    message: "too many bytes of requests to this host, or of their answers, wait to be taken",
+    retryAfterSeconds: 1,
+  });
+}
+
+/** A policy of the backend allows no more at a time. */
+export function replyAtBackendLimit(request: RoutedRequest): void {
+  replyLocally(request, 503, {
+    reason: "BackendLimit",
+    message: "too many requests to this host are in flight",
+    retryAfterSeconds: 1,
+  });
 }
 
 export interface LocalReply {
@@ -42,11 +66,16 @@ export interface LocalReply {
   readonly retryAfterSeconds?: number;
 }
 
+interface TextReply {
+  readonly retryAfterSeconds?: number | undefined;
+  readonly fields?: FieldList;
+}
+
 export function replyText(
   exchange: Exchange,
   status: number,
   message: string,
-  retryAfterSeconds?: number,
+  { retryAfterSeconds, fields = [] }: TextReply = {},
 ): void {
   const body = Buffer.from(`${message}\n`);
   const headers = new HeaderFields([
@@ -56,13 +85,14 @@ export function replyText(
     String(body.length),
   ]);
   if (retryAfterSeconds !== undefined) headers.add("retry-after", String(retryAfterSeconds));
+  addAnswerFields(headers, fields);
   exchange.answer(status, headers, exchange.method !== "HEAD");
   if (exchange.method === "HEAD") return;
   exchange.write(body);
   exchange.end();
 }
 
-function replyGrpc(exchange: Exchange, status: number, reply: LocalReply): void {
+function replyGrpc({ exchange, answerFields }: RoutedRequest, status: number, reply: LocalReply): void {
   const headers = new HeaderFields([
     "content-type",
     "application/grpc",
@@ -71,5 +101,6 @@ function replyGrpc(exchange: Exchange, status: number, reply: LocalReply): void 
     "grpc-message",
     encodeURIComponent(reply.message),
   ]);
+  addAnswerFields(headers, answerFields);
   exchange.answer(200, headers, false);
 }

@@ -3,8 +3,8 @@ import type { Filters } from "../../../plan/rule.ts";
 import type { TenantBudget } from "../limits/tenant-budgets.ts";
 import type { RequestBody } from "../message/request-body.ts";
 import { cleanTrailers, requestTrailerTest } from "../message/trailers.ts";
+import { defaultTimeouts } from "../upstream/answer-timeouts.ts";
 import type { UpstreamHandler } from "../upstream/upstream.ts";
-import { defaultTimeouts } from "./answer-timeouts.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 import type { Serving } from "./serve-request.ts";
 import type { RequestHead } from "./upstream-request.ts";
@@ -29,9 +29,9 @@ export function sendMirrors(
       if (mirror.backend === undefined || Math.random() * mirror.denominator >= mirror.numerator) continue;
       const backend = serving.table.get("backend", mirror.backend);
       if (backend === undefined || backend.refused !== undefined) continue;
-      const endpoint = serving.upstreams.order(backend)[0];
+      const endpoint = serving.upstreams.order(backend, copy.request)[0];
       const { budget } = copy.request;
-      if (endpoint === undefined || budget?.takeRequest() === false) continue;
+      if (endpoint === undefined || budget?.isFull === true || budget?.takeRequest() === false) continue;
       const protocol = backend.protocol === "h2c" ? "h2" : copy.head.protocol;
       const body = copy.body?.mirror();
       serving.upstreams.to(backend, endpoint, protocol).send(
@@ -41,7 +41,8 @@ export function sendMirrors(
           scheme: backend.tls === undefined ? "http" : "https",
           body,
           timeouts: defaultTimeouts(serving.limits),
-          trailers: () => cleanTrailers(copy.request.exchange.trailers(), requestTrailerTest(filters)),
+          trailers: () =>
+            cleanTrailers(copy.request.exchange.trailers(), requestTrailerTest(filters, copy.request.hides)),
         },
         budget === undefined ? forgetful : forgetfulOf(budget, body),
       );

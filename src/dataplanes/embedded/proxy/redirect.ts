@@ -1,6 +1,6 @@
 import { redirectLocation } from "../../../matching/redirect.ts";
 import type { RedirectAction } from "../../../plan/rule.ts";
-import { applyEdits } from "../message/edit-headers.ts";
+import { addAnswerFields, applyEdits } from "../message/edit-headers.ts";
 import { HeaderFields } from "../message/header-fields.ts";
 import type { RoutedRequest } from "./routed-request.ts";
 
@@ -16,5 +16,6 @@ export function redirect(request: RoutedRequest, action: RedirectAction): void {
   });
   const headers = new HeaderFields(["location", location]);
   applyEdits(headers, action.filters.responseHeaders);
+  addAnswerFields(headers, request.answerFields);
   exchange.answer(action.statusCode, headers, false);
 }

@@ -5,8 +5,13 @@
 
 import { randomUUID } from "node:crypto";
 import type { RoutingTable } from "../../../matching/routing-table.ts";
+import { isStillValid, validationAt } from "../../../plan/client-validation.ts";
+import type { ListenerItem } from "../../../plan/plan.ts";
+import type { Authenticator } from "../../authentication/authenticator.ts";
 import type { RequestRecord } from "../../request-record.ts";
+import type { Sampler } from "../../telemetry/trace-context.ts";
 import type { RateBuckets } from "../guards/rate-buckets.ts";
+import { BufferedBytes } from "../limits/buffered-bytes.ts";
 import type { Limits, TrustedFront } from "../limits/options.ts";
 import type { TenantBudgets } from "../limits/tenant-budgets.ts";
 import { cleanFields } from "../message/client-fields.ts";
@@ -17,8 +22,9 @@ import { clientOf } from "./client-address.ts";
 import { forward } from "./forward.ts";
 import { addForwardedHeaders } from "./forwarded-headers.ts";
 import { passGuards } from "./guards.ts";
-import { replyLocally, replyText } from "./local-reply.ts";
+import { replyCrowded, replyLocally, replyText } from "./local-reply.ts";
 import { redirect } from "./redirect.ts";
+import { respond } from "./respond.ts";
 import { RoutedRequest } from "./routed-request.ts";
 
 /**
@@ -26,6 +32,8 @@ import { RoutedRequest } from "./routed-request.ts";
  * 3).
  */
 const LONGEST_METHOD = 64;
+/** What a client says of its trace (W3C Trace Context). */
+const TRACE_CONTEXT = ["traceparent", "tracestate"] as const;
 
 /** What serving needs besides the request. */
 export interface Serving {
@@ -33,10 +41,13 @@ export interface Serving {
   readonly upstreams: Upstreams;
   readonly budgets: TenantBudgets;
   readonly buckets: RateBuckets;
+  readonly authenticator: Authenticator;
   readonly limits: Limits;
   /** For ports without `clientAddress`. */
   readonly trustedHops: TrustedFront;
   readonly onRequestEnd: ((record: RequestRecord) => void) | undefined;
+  /** Undefined: requests are not traced. */
+  readonly sampler: Sampler | undefined;
 }
 
 export function serveRequest(serving: Serving, exchange: Exchange): void {
@@ -45,19 +56,20 @@ export function serveRequest(serving: Serving, exchange: Exchange): void {
   exchange.onClose(() => finish(serving, request));
   try {
     if (refusal !== undefined) refuse(request, refusal);
-    else if (
-      admit(serving, request) &&
-      charge(serving, request) &&
-      match(serving, request) &&
-      passGuards(serving, request)
-    ) {
-      act(serving, request);
+    else if (admit(serving, request) && charge(serving, request) && match(serving, request)) {
+      passGuards(serving, request, () => act(serving, request));
     }
   } catch {
-    // Something that a route asks for cannot be put into an answer; whatever it is, it is this
-    // request's trouble only.
-    replyLocally(request, 500, { reason: "RouteInvalid", message: "this route cannot be served" });
+    refuseInvalid(request);
   }
+}
+
+/**
+ * Something that a route asks for cannot be put into an answer; whatever it is, it is this
+ * request's trouble only.
+ */
+function refuseInvalid(request: RoutedRequest): void {
+  replyLocally(request, 500, { reason: "RouteInvalid", message: "this route cannot be served" });
 }
 
 interface Refusal {
@@ -67,7 +79,7 @@ interface Refusal {
 
 /** Reads the request strictly; what is ambiguous is refused before anybody routes on it. */
 function read(
-  { limits, trustedHops }: Serving,
+  { limits, trustedHops, sampler }: Serving,
   exchange: Exchange,
 ): { readonly request: RoutedRequest; readonly refusal: Refusal | undefined } {
   const target = parseTarget(exchange.target);
@@ -77,6 +89,7 @@ function read(
   const { path, query } = known;
   const client = clientOf(exchange, trustedHops);
   const headers = cleanFields(exchange.headers, client.behindProxy);
+  if (sampler?.continuesClients === false) for (const name of TRACE_CONTEXT) headers.remove(name);
   const parts = { authority, path, query, headers, client };
   const request = new RoutedRequest(exchange, parts, requestIdOf(exchange));
   addForwardedHeaders(request);
@@ -106,18 +119,32 @@ function admit(serving: Serving, request: RoutedRequest): boolean {
   // A connection may outlive the protocol of its port; it never gets to see what now belongs to
   // TLS.
   const mixed = "listener" in admission && (admission.listener.protocol === "HTTPS") !== connection.secure;
-  if ("listener" in admission && !mixed) {
+  const proven = "listener" in admission && isProven(serving, connection, admission.listener);
+  if ("listener" in admission && !mixed && proven) {
     request.listener = admission.listener;
     request.hostname = admission.listener.hostname;
     return true;
   }
-  if ("status" in admission && admission.status === 421) {
+  if (("status" in admission && admission.status === 421) || ("listener" in admission && !proven)) {
     replyLocally(request, 421, {
       reason: "Misdirected",
       message: "this connection does not serve that host; open another one for it",
     });
   } else replyLocally(request, 404, { reason: "NoListener", message: "no listener for this host" });
   return false;
+}
+
+/**
+ * A connection that was made before the listener asked for client certificates, or asked others,
+ * has not met what is asked now: the client comes back on one that has.
+ */
+function isProven(
+  { table }: Serving,
+  { handshake, secure }: RoutedRequest["exchange"]["connection"],
+  listener: ListenerItem,
+): boolean {
+  if (!secure) return true;
+  return isStillValid(handshake?.validation, validationAt(listener, table.get("port", listener.port)));
 }
 
 /**
@@ -137,6 +164,10 @@ function charge(serving: Serving, request: RoutedRequest): boolean {
     return false;
   }
   if (budget === undefined) return true;
+  if (budget.isFull) {
+    replyCrowded(request);
+    return false;
+  }
   if (!budget.takeRequest()) {
     replyLocally(request, 503, {
       reason: "TenantRequestLimit",
@@ -146,6 +177,7 @@ function charge(serving: Serving, request: RoutedRequest): boolean {
     return false;
   }
   request.budget = budget;
+  request.buffered = new BufferedBytes(budget);
   return true;
 }
 
@@ -159,22 +191,36 @@ function match(serving: Serving, request: RoutedRequest): boolean {
   }
   request.rule = found.rule;
   request.hostname = found.host.hostname;
+  beginTrace(serving, request);
   return true;
+}
+
+/** Its listener and rule are known if there are any: they say how much is sampled. */
+function beginTrace({ sampler }: Serving, request: RoutedRequest): void {
+  if (sampler === undefined || request.trace !== undefined) return;
+  const { exchange, listener, rule } = request;
+  const objects = listener === undefined ? {} : { owner: listener.owner, route: rule?.origin };
+  request.trace = sampler.begin(exchange.headers.get("traceparent"), objects);
 }
 
 function act(serving: Serving, request: RoutedRequest): void {
   const action = request.rule?.action;
-  if (action?.type === "forward") forward(serving, request, action);
-  else if (action?.type === "redirect") redirect(request, action);
-  else if (action?.type === "respond") {
-    replyLocally(request, action.status, { reason: "RouteInvalid", message: action.reason });
+  try {
+    if (action?.type === "forward") forward(serving, request, action);
+    else if (action?.type === "redirect") redirect(request, action);
+    else if (action?.type === "respond") respond(request, action);
+  } catch {
+    refuseInvalid(request);
   }
 }
 
 function finish(serving: Serving, request: RoutedRequest): void {
   request.exchange.connection.requestEnded();
+  request.buffered?.release();
   request.budget?.giveBackRequest();
-  serving.onRequestEnd?.(request.toRecord());
+  if (serving.onRequestEnd === undefined) return;
+  beginTrace(serving, request);
+  serving.onRequestEnd(request.toRecord());
 }
 
 function refuse(request: RoutedRequest, { status, message }: Refusal): void {

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { editPath } from "../../../matching/rewrite.ts";
 import type { BackendItem } from "../../../plan/backend.ts";
 import type { Filters, ForwardAction, WeightedBackend } from "../../../plan/rule.ts";
+import { traceparentOf } from "../../telemetry/trace-context.ts";
 import { applyEdits, removeTwins } from "../message/edit-headers.ts";
 import { isGrpc } from "../message/grpc.ts";
 import type { HeaderFields } from "../message/header-fields.ts";
@@ -38,6 +39,7 @@ export function buildHead(
   removeTwins(headers, entry.filters.requestHeaders);
   applyEdits(headers, action.filters.requestHeaders);
   applyEdits(headers, entry.filters.requestHeaders);
+  if (request.trace !== undefined) headers.set("traceparent", traceparentOf(request.trace));
 
   announceTrailers(headers, request, { protocol, filters: [action.filters, entry.filters] });
 
@@ -59,7 +61,7 @@ export function buildHead(
 
 function announceTrailers(
   headers: HeaderFields,
-  { exchange }: RoutedRequest,
+  { exchange, hides }: RoutedRequest,
   to: { readonly protocol: "h1" | "h2"; readonly filters: readonly Filters[] },
 ): void {
   const announced = exchange.headers.get("trailer");
@@ -67,7 +69,7 @@ function announceTrailers(
   // Over HTTP/1.1 chunks alone have a place for them: none come behind a length, and none can go
   // there.
   if (exchange.protocol !== "HTTP/2" && headers.has("content-length")) return;
-  const names = passingNames(announced, requestTrailerTest(to.filters));
+  const names = passingNames(announced, requestTrailerTest(to.filters, hides));
   if (names === "") return;
   headers.add("trailer", names);
   if (to.protocol === "h1") headers.remove("content-length");

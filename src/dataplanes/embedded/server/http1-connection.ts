@@ -13,16 +13,16 @@
  */
 
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
 import { asksToUpgrade } from "../http1/connection-options.ts";
 import { statusLine } from "../http1/head-writer.ts";
 import { type ReceivedRequest, RequestParser, type RequestSink } from "../http1/request-parser.ts";
 import { writePiece } from "../http1/write-piece.ts";
 import type { Connection } from "../limits/connections.ts";
 import type { Deadlines, Timed } from "../limits/deadlines.ts";
+import type { SwitchedStream } from "../message/exchange.ts";
 import type { HeaderFields } from "../message/header-fields.ts";
 import { type Serving, serveRequest } from "../proxy/serve-request.ts";
-import { sideOf } from "../sockets/connect-endpoint.ts";
+import { resetSocket, sideOf } from "../sockets/connect-endpoint.ts";
 import { splice } from "../sockets/splice.ts";
 import { type AnswerWriter, ServerExchange } from "./http1-exchange.ts";
 import { RequestStream } from "./request-stream.ts";
@@ -107,7 +107,7 @@ class ServerConnection implements RequestSink, AnswerWriter, Timed {
 
   onBody(piece: Buffer): void {
     if (this.#state !== "serving" || this.#body === undefined || this.#body.destroyed) return;
-    if (!this.#body.push(piece)) this.#socket.pause();
+    if (!this.#body.add(piece)) this.#socket.pause();
   }
 
   onEnd(trailers: HeaderFields | undefined): void {
@@ -144,11 +144,11 @@ class ServerConnection implements RequestSink, AnswerWriter, Timed {
   }
 
   abort(): void {
-    if (this.#exchange?.untilClose === true && !this.#connection.secure) this.#socket.resetAndDestroy();
+    if (this.#exchange?.untilClose === true && !this.#connection.secure) resetSocket(this.#socket);
     else this.#socket.destroy();
   }
 
-  switchTo(exchange: ServerExchange, head: string, backend: Duplex): void {
+  switchTo(exchange: ServerExchange, head: string, { backend, idleMs, onWaiting }: SwitchedStream): void {
     const socket = this.#socket;
     this.#release();
     if (socket.destroyed) {
@@ -160,7 +160,8 @@ class ServerConnection implements RequestSink, AnswerWriter, Timed {
     splice({
       client: sideOf(socket),
       backend: sideOf(backend),
-      idleTimeoutMs: 0,
+      idleTimeoutMs: idleMs,
+      onWaiting,
       onEnd: () => exchange.closed(),
     });
   }

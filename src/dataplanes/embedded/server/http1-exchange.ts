@@ -1,10 +1,10 @@
-import type { Duplex, Readable } from "node:stream";
 import { dateLine, fieldLines, statusLine } from "../http1/head-writer.ts";
 import type { ReceivedRequest } from "../http1/request-parser.ts";
 import { SMALL_BYTES } from "../http1/write-piece.ts";
 import type { Connection } from "../limits/connections.ts";
-import type { Exchange } from "../message/exchange.ts";
+import type { Exchange, SwitchedStream } from "../message/exchange.ts";
 import type { HeaderFields } from "../message/header-fields.ts";
+import type { BodySource } from "../message/request-body.ts";
 
 /** What an exchange needs of its connection. */
 export interface AnswerWriter {
@@ -20,7 +20,7 @@ export interface AnswerWriter {
   flushSoon(exchange: ServerExchange): void;
   /** The last byte has been written. */
   answered(exchange: ServerExchange): void;
-  switchTo(exchange: ServerExchange, head: string, backend: Duplex): void;
+  switchTo(exchange: ServerExchange, head: string, to: SwitchedStream): void;
   /** Resets the connection, so that the client sees an error. */
   abort(): void;
 }
@@ -29,7 +29,7 @@ export interface ExchangeParts {
   readonly request: ReceivedRequest;
   readonly connection: Connection;
   readonly writer: AnswerWriter;
-  readonly body: Readable | undefined;
+  readonly body: BodySource | undefined;
   readonly websocket: boolean;
   readonly awaitsContinue: boolean;
 }
@@ -44,7 +44,7 @@ export class ServerExchange implements Exchange {
   readonly target: string;
   readonly authority: string | undefined;
   readonly headers: HeaderFields;
-  readonly body: Readable | undefined;
+  readonly body: BodySource | undefined;
   readonly websocket: boolean;
   readonly invalid: string | undefined;
   status = 0;
@@ -170,6 +170,10 @@ export class ServerExchange implements Exchange {
     this.#onDrain = handler;
   }
 
+  get unsentBytes(): number {
+    return this.connection.socket.writableLength;
+  }
+
   end(trailers?: HeaderFields): void {
     if (this.#ended) return;
     if (this.#chunked) this.#pending += `0\r\n${trailers === undefined ? "" : fieldLines(trailers)}\r\n`;
@@ -188,11 +192,11 @@ export class ServerExchange implements Exchange {
     this.#writer.abort();
   }
 
-  switchProtocols(headers: HeaderFields, backend: Duplex): void {
+  switchProtocols(headers: HeaderFields, to: SwitchedStream): void {
     this.status = 101;
     this.#ended = true;
     const head = `${statusLine(101)}connection: upgrade\r\nupgrade: websocket\r\n${fieldLines(headers)}\r\n`;
-    this.#writer.switchTo(this, head, backend);
+    this.#writer.switchTo(this, head, to);
   }
 
   onClose(handler: () => void): void {

@@ -1,4 +1,3 @@
-import type { Duplex } from "node:stream";
 import { IncomingBody } from "../http2/incoming-body.ts";
 import type { RequestFields } from "../http2/message-fields.ts";
 import { errorCode } from "../http2/protocol.ts";
@@ -7,7 +6,7 @@ import type { ServerSession } from "../http2/server-session.ts";
 import type { Stream, StreamHandler } from "../http2/stream.ts";
 import { StreamTunnel } from "../http2/stream-tunnel.ts";
 import type { Connection } from "../limits/connections.ts";
-import type { Exchange } from "../message/exchange.ts";
+import type { Exchange, SwitchedStream } from "../message/exchange.ts";
 import { HeaderFields } from "../message/header-fields.ts";
 import { isAuthority } from "../message/request-target.ts";
 import { sideOf } from "../sockets/connect-endpoint.ts";
@@ -111,6 +110,10 @@ export class H2Exchange implements Exchange, StreamHandler {
     this.#onDrain = handler;
   }
 
+  get unsentBytes(): number {
+    return this.#stream.unsentBytes;
+  }
+
   onWritable(): void {
     const waiting = this.#onDrain;
     this.#onDrain = undefined;
@@ -127,7 +130,7 @@ export class H2Exchange implements Exchange, StreamHandler {
     this.#stream.reset(codeForClient(code));
   }
 
-  switchProtocols(headers: HeaderFields, backend: Duplex): void {
+  switchProtocols(headers: HeaderFields, { backend, idleMs, onWaiting }: SwitchedStream): void {
     if (this.#stream.closed) {
       backend.destroy();
       return;
@@ -136,7 +139,13 @@ export class H2Exchange implements Exchange, StreamHandler {
     this.#session.sendHeader(this.#stream, [":status", "200"], headers.flat, false);
     this.status = 200;
     const tunnel = new StreamTunnel(this.#stream, () => this.#close());
-    splice({ client: sideOf(tunnel), backend: sideOf(backend), idleTimeoutMs: 0, onEnd: ignore });
+    splice({
+      client: sideOf(tunnel),
+      backend: sideOf(backend),
+      idleTimeoutMs: idleMs,
+      onWaiting,
+      onEnd: ignore,
+    });
   }
 
   onClose(handler: () => void): void {
@@ -146,6 +155,10 @@ export class H2Exchange implements Exchange, StreamHandler {
 
   onData(chunk: Buffer): void {
     this.body?.add(chunk);
+  }
+
+  onKept(): void {
+    this.body?.kept();
   }
 
   onEnd(trailers: HeaderFields | undefined): void {

@@ -68,24 +68,39 @@ export function connectEndpoint(options: ConnectOptions): Promise<Side> {
 }
 
 /** `transport` is the TCP socket under a TLS stream: only it can be reset. */
-export function sideOf(stream: Duplex, transport: Duplex = transportOf(stream)): Side {
+export function sideOf(stream: Duplex, transport: Duplex = transportUnder(stream)): Side {
   if (transport !== stream) transport.on("error", ignore);
   return {
     stream,
     reset: () => {
-      if (transport instanceof Socket && !(transport instanceof TLSSocket) && !transport.destroyed) {
-        transport.resetAndDestroy();
+      if (transport instanceof Socket && !(transport instanceof TLSSocket) && !isShuttingDown(stream)) {
+        resetSocket(transport);
       }
       stream.destroy();
     },
   };
 }
 
+/** Lets the peer know that not everything has come. */
+export function resetSocket(socket: Socket): void {
+  if (socket.destroyed) return;
+  if (isShuttingDown(socket)) socket.destroy();
+  else socket.resetAndDestroy();
+}
+
+/**
+ * Whether the end of everything is on its way to the peer. The system cannot reset a connection at
+ * that moment, and Node would then never close it: it would leak, and its thread never end.
+ */
+function isShuttingDown({ writableEnded, writableFinished, writableLength }: Duplex): boolean {
+  return writableEnded && !writableFinished && writableLength === 0;
+}
+
 /**
  * A TLS server hands out its streams only; Node keeps the socket under one in a property that may
  * go away some day.
  */
-export function transportOf(stream: Duplex): Duplex {
+export function transportUnder(stream: Duplex): Duplex {
   const { _parent: parent } = stream as Duplex & { readonly _parent?: unknown };
   return stream instanceof TLSSocket && parent instanceof Socket ? parent : stream;
 }

@@ -26,6 +26,8 @@ export interface SpliceOptions {
   /** Without a byte in either direction; 0 for never. */
   readonly idleTimeoutMs: number;
   readonly signal?: AbortSignal;
+  /** How many bytes wait in memory for a side that does not read; 0 when it has read them. */
+  readonly onWaiting?: (receiver: "client" | "backend", bytes: number) => void;
   readonly onEnd: (result: SpliceResult) => void;
 }
 
@@ -38,7 +40,8 @@ interface Flow {
   discarding: boolean;
 }
 
-export function splice({ client, backend, idleTimeoutMs, signal, onEnd }: SpliceOptions): void {
+export function splice(options: SpliceOptions): void {
+  const { client, backend, idleTimeoutMs, signal, onWaiting, onEnd } = options;
   let open = 2;
   let verdict: { readonly reason: SpliceEnd; readonly error?: Error } | undefined;
   let linger: NodeJS.Timeout | undefined;
@@ -62,10 +65,13 @@ export function splice({ client, backend, idleTimeoutMs, signal, onEnd }: Splice
       active();
       if (state.discarding) return;
       state.bytes += chunk.length;
-      if (!to.stream.write(chunk)) from.stream.pause();
+      if (to.stream.write(chunk)) return;
+      from.stream.pause();
+      onWaiting?.(to === client ? "client" : "backend", to.stream.writableLength);
     });
     to.stream.on("drain", () => {
       active();
+      onWaiting?.(to === client ? "client" : "backend", 0);
       from.stream.resume();
     });
     // Behind a header of the PROXY protocol there may have been nothing but the end.

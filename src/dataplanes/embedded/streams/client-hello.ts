@@ -236,7 +236,7 @@ export function readClientHello(socket: Socket, options: ReadClientHelloOptions)
         settle(serverName === undefined ? { alpn } : { serverName, alpn });
       }
     };
-    const closed = (): void => settle({ error: "closed before its ClientHello" });
+    const closed = (): void => settle({ error: CLOSED_EARLY });
     const failed = (error: Error): void => settle({ error: error.message });
     const aborted = (): void => settle({ error: "aborted" });
     const late = (): void => settle({ error: "no ClientHello in time" });
@@ -248,3 +248,6 @@ export function readClientHello(socket: Socket, options: ReadClientHelloOptions)
     socket.on("readable", read).on("end", closed).on("close", closed).on("error", failed);
   });
 }
+
+/** The error of a connection that was closed by its client, or by a probe, without a word. */
+export const CLOSED_EARLY = "closed before its ClientHello";

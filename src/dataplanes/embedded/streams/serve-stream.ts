@@ -11,8 +11,8 @@ import type { BackendItem, Endpoint } from "../../../plan/backend.ts";
 import type { CertificateItem } from "../../../plan/certificate.ts";
 import type { ItemId, ListenerItem, PlanItem } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
+import { backendTlsOptions } from "../../backend-tls.ts";
 import { letsStream } from "../guards/stream-guards.ts";
-import { backendTlsOptions } from "../sockets/backend-tls.ts";
 import { sideOf } from "../sockets/connect-endpoint.ts";
 import { proxyStream, type StreamEnd } from "./proxy-stream.ts";
 

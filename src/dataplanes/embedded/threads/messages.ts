@@ -1,5 +1,7 @@
 import type { ItemId } from "../../../plan/plan.ts";
 import type { RequestRecord } from "../../request-record.ts";
+import type { SamplingSettings } from "../../telemetry/telemetry-settings.ts";
+import type { TrafficNumbers } from "../../traffic/traffic-numbers.ts";
 import type { BucketMemory } from "../guards/rate-buckets.ts";
 import type { Limits, TrustedFront } from "../limits/options.ts";
 import type { PortOutcome } from "../ports/ports.ts";
@@ -16,7 +18,10 @@ export interface WorkerSetup {
   /** How many there are. */
   readonly threads: number;
   readonly wantsRecords: boolean;
-  readonly wantsRefusals: boolean;
+  /** Whether records of requests that are not sampled are left out. */
+  readonly onlySampled: boolean;
+  readonly tracing: SamplingSettings | undefined;
+  readonly wantsTraffic: boolean;
 }
 
 export type ToWorker =
@@ -33,5 +38,5 @@ export type FromWorker =
   | { readonly type: "applied"; readonly turn: number }
   | { readonly type: "port"; readonly port: ItemId; readonly outcome: PortOutcome }
   | { readonly type: "records"; readonly records: readonly RequestRecord[] }
-  /** Connections by listener. */
-  | { readonly type: "refused"; readonly connections: ReadonlyMap<ItemId, number> };
+  /** What was counted since the last message, and the connections that are open. */
+  | { readonly type: "traffic"; readonly numbers: TrafficNumbers; readonly open: number };

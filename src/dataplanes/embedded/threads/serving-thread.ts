@@ -9,11 +9,15 @@ import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
 import { RoutingTable } from "../../../matching/routing-table.ts";
 import type { ItemId, ListenerItem, PlanDelta, PortItem } from "../../../plan/plan.ts";
+import { Authenticator } from "../../authentication/authenticator.ts";
 import type { RequestRecord } from "../../request-record.ts";
+import type { SamplingSettings } from "../../telemetry/telemetry-settings.ts";
+import { Sampler } from "../../telemetry/trace-context.ts";
+import type { TrafficTally } from "../../traffic/traffic-tally.ts";
 import { type BucketMemory, RateBuckets } from "../guards/rate-buckets.ts";
-import { type Arrival, Connection, Connections, peerOf } from "../limits/connections.ts";
+import { type Arrival, Connection, Connections, type Handshake, peerOf } from "../limits/connections.ts";
 import { Deadlines, tickFor } from "../limits/deadlines.ts";
-import type { Limits, TrustedFront } from "../limits/options.ts";
+import { type Limits, limitsOfPort, type TrustedFront } from "../limits/options.ts";
 import { TenantBudgets } from "../limits/tenant-budgets.ts";
 import { acceptCleartext } from "../ports/accept-cleartext.ts";
 import { acceptTls } from "../ports/accept-tls.ts";
@@ -21,11 +25,12 @@ import type { PortServer } from "../ports/port-server.ts";
 import { type PortOutcome, Ports, samePlace } from "../ports/ports.ts";
 import { readProxyHeader } from "../ports/proxy-header.ts";
 import { SocketPort } from "../ports/socket-port.ts";
-import { TlsServers } from "../ports/tls-servers.ts";
+import { type Secured, TlsServers } from "../ports/tls-servers.ts";
 import type { Serving } from "../proxy/serve-request.ts";
 import { serveHttp1 } from "../server/http1-connection.ts";
 import { serveHttp2 } from "../server/http2-connection.ts";
-import { transportOf } from "../sockets/connect-endpoint.ts";
+import { forwardedText } from "../sockets/client-certificate.ts";
+import { transportUnder } from "../sockets/connect-endpoint.ts";
 import { type StreamTimeouts, serveStream } from "../streams/serve-stream.ts";
 import { type Binding, TcpPort } from "../streams/tcp-port.ts";
 import { UdpPort } from "../streams/udp-port.ts";
@@ -39,8 +44,11 @@ export interface ThreadOptions {
   readonly bindingOf: (port: PortItem) => Binding;
   readonly onPortOutcome: (port: ItemId, outcome: PortOutcome) => void;
   readonly onRequestEnd?: ((record: RequestRecord) => void) | undefined;
-  /** A connection to a listener whose tenant has as many as it may have. */
-  readonly onConnectionRefused?: ((listener: ItemId) => void) | undefined;
+  /** Whether it is called for requests that are sampled alone. */
+  readonly onlySampled: boolean;
+  /** Absent: requests are not traced. */
+  readonly tracing: SamplingSettings | undefined;
+  readonly tally?: TrafficTally | undefined;
   /** How many threads share the ports, and the limits of tenants. */
   readonly threads: number;
 }
@@ -53,7 +61,10 @@ export class ServingThread {
   readonly #arrivals: WeakMap<Duplex, Arrival> = new WeakMap();
   readonly #budgets: TenantBudgets;
   readonly #upstreams: Upstreams;
+  readonly #authenticator: Authenticator;
   readonly #serving: Serving;
+  /** Of ports with limits of their own; items are immutable. */
+  readonly #servings: WeakMap<PortItem, Serving> = new WeakMap();
   readonly #deadlines: Deadlines;
   readonly #tlsServers: TlsServers;
   readonly #ports: Ports;
@@ -62,7 +73,7 @@ export class ServingThread {
 
   constructor(options: ThreadOptions) {
     this.#options = options;
-    const { limits, trustedHops, onRequestEnd } = options;
+    const { limits, trustedHops, tally, tracing } = options;
     const table = this.#table;
     this.#deadlines = new Deadlines(tickFor(limits));
     const budgets = new TenantBudgets(options.threads);
@@ -70,7 +81,17 @@ export class ServingThread {
     this.#upstreams = new Upstreams({ table, limits, deadlines: this.#deadlines, tenants: budgets });
     const buckets = new RateBuckets(options.buckets);
     const upstreams = this.#upstreams;
-    this.#serving = { table, upstreams, budgets, buckets, limits, trustedHops, onRequestEnd };
+    this.#authenticator = new Authenticator({
+      guard: (id) => table.get("guard", id),
+      backend: (id) => table.get("backend", id),
+      clientCertificate: (gateway) => upstreams.clientCertificate(gateway),
+    });
+    const authenticator = this.#authenticator;
+    this.#serving = {
+      ...{ table, upstreams, budgets, buckets, authenticator },
+      ...{ limits, trustedHops, onRequestEnd: requestEnd(options) },
+      sampler: tracing && new Sampler(tracing),
+    };
     this.#streamTimeouts = {
       connectTimeoutMs: limits.connectTimeoutMs,
       idleTimeoutMs: limits.streamIdleTimeoutMs,
@@ -80,7 +101,8 @@ export class ServingThread {
       max: limits.secureContexts,
       handshakeTimeoutMs: limits.headerTimeoutMs || 120_000,
       ticketSecret: options.ticketSecret,
-      onSecured: (stream, listener) => this.#serveSecured(stream, listener),
+      onSecured: (stream, secured) => this.#serveSecured(stream, secured),
+      onHandshake: (result) => tally?.countHandshake(result),
     });
     this.#ports = new Ports({
       bindingOf: options.bindingOf,
@@ -111,6 +133,7 @@ export class ServingThread {
     clearTimeout(limit);
     this.#streams.abort();
     this.#upstreams.close();
+    this.#authenticator.close();
   }
 
   #createPort(port: PortItem): PortServer {
@@ -160,7 +183,7 @@ export class ServingThread {
     const budget = this.#budgets.of(id);
     if (budget === undefined) return true;
     if (!budget.takeConnection()) {
-      this.#options.onConnectionRefused?.(id);
+      this.#options.tally?.countRefusedConnection(id);
       socket.destroy();
       return false;
     }
@@ -170,6 +193,7 @@ export class ServingThread {
 
   /** Finds out who the client is, before anything else is read. */
   #arrive(socket: Socket, opened: PortItem, serve: (arrival: Arrival) => void): void {
+    this.#countOpen(socket);
     const port = this.#table.get("port", opened.id) ?? opened;
     const proxyProtocol = port.clientAddress?.proxyProtocol;
     const peer = peerOf(socket);
@@ -183,8 +207,17 @@ export class ServingThread {
     );
   }
 
+  #countOpen(socket: Socket): void {
+    const { tally } = this.#options;
+    if (tally === undefined) return;
+    tally.countConnections(1);
+    tally.open++;
+    socket.once("close", () => tally.open--);
+  }
+
   #acceptCleartext(socket: Socket, arrival: Arrival): void {
-    acceptCleartext(socket, this.#options.limits.headerTimeoutMs, (accepted, version) => {
+    const { headerTimeoutMs } = limitsOfPort(arrival.port, this.#options.limits);
+    acceptCleartext(socket, headerTimeoutMs, (accepted, version) => {
       this.#serveHttp(accepted, version, new Connection(accepted, arrival));
     });
   }
@@ -193,7 +226,12 @@ export class ServingThread {
     const timeoutMs = this.#options.limits.headerTimeoutMs || 120_000;
     void acceptTls(
       socket,
-      { port: arrival.port.id, table: this.#table, timeoutMs },
+      {
+        port: arrival.port.id,
+        table: this.#table,
+        timeoutMs,
+        onRefused: (result) => this.#options.tally?.countHandshake(result),
+      },
       (accepted, listener, serverName) => {
         // Before the handshake: that is what costs.
         if (!this.#countConnection(accepted, listener)) return;
@@ -207,7 +245,8 @@ export class ServingThread {
     );
   }
 
-  #serveSecured(stream: TLSSocket, listener: ListenerItem): void {
+  #serveSecured(stream: TLSSocket, secured: Secured): void {
+    const { listener } = secured;
     // Node tells of a broken record and keeps the connection; nothing good can come on it any more
     // (RFC 8446, 6.2).
     stream.on("error", (error) => {
@@ -217,7 +256,7 @@ export class ServingThread {
     if (arrival === undefined) stream.destroy();
     else if (listener.protocol === "HTTPS") {
       const version = stream.alpnProtocol === "h2" ? "h2" : "http/1.1";
-      this.#serveHttp(stream, version, new Connection(stream, arrival, listener.id));
+      this.#serveHttp(stream, version, new Connection(stream, arrival, handshakeOf(stream, secured)));
     } else {
       const serverName = serverNameOf(stream);
       // Not within the callback of the handshake: Node crashes if the TCP socket is reset there.
@@ -231,7 +270,7 @@ export class ServingThread {
   /** Undefined: the port has gone, or it cannot be told who the client is. */
   #arrivalOf(stream: TLSSocket, listener: ListenerItem): Arrival | undefined {
     const port = this.#table.get("port", listener.port);
-    const known = port && this.#arrivals.get(transportOf(stream));
+    const known = port && this.#arrivals.get(transportUnder(stream));
     if (known !== undefined || port === undefined) return known;
     // Without the socket under the stream, only a port that asks for no header knows its client.
     const named = port.clientAddress?.proxyProtocol !== undefined;
@@ -241,8 +280,19 @@ export class ServingThread {
   #serveHttp(stream: Socket, version: "http/1.1" | "h2", connection: Connection): void {
     if (stream.destroyed) return;
     this.#connections.add(connection);
-    if (version === "h2") serveHttp2(this.#serving, connection, stream);
-    else serveHttp1(this.#serving, connection, this.#deadlines);
+    const serving = this.#servingAt(connection.port);
+    if (version === "h2") serveHttp2(serving, connection, stream);
+    else serveHttp1(serving, connection, this.#deadlines);
+  }
+
+  /** With the limits of the port. */
+  #servingAt(port: PortItem): Serving {
+    if (port.clientLimits === undefined) return this.#serving;
+    const known = this.#servings.get(port);
+    if (known !== undefined) return known;
+    const serving = { ...this.#serving, limits: limitsOfPort(port, this.#options.limits) };
+    this.#servings.set(port, serving);
+    return serving;
   }
 
   #serveStream(
@@ -273,7 +323,26 @@ function isOfVerification({ authorizationError }: TLSSocket, { message }: Error)
   return Boolean(authorizationError) && !message.includes(":SSL routines:");
 }
 
+function handshakeOf(stream: TLSSocket, { listener, validation }: Secured): Handshake {
+  const forward = validation?.mode === "AllowValidOnly" ? validation.forward : undefined;
+  const certificate = forward && stream.getPeerX509Certificate();
+  return {
+    listener: listener.id,
+    ...(validation === undefined ? {} : { validation }),
+    ...(forward && certificate ? { clientCertificate: forwardedText(certificate, forward) } : {}),
+  };
+}
+
 function serverNameOf(stream: TLSSocket): string | undefined {
   const { servername } = stream as TLSSocket & { readonly servername?: string | false };
   return typeof servername === "string" && servername !== "" ? servername : undefined;
+}
+
+/** A request is counted in the thread that served it. */
+function requestEnd({ tally, onRequestEnd, onlySampled }: ThreadOptions): ThreadOptions["onRequestEnd"] {
+  if (tally === undefined && !onlySampled) return onRequestEnd;
+  return (record) => {
+    tally?.countRequest(record);
+    if (!onlySampled || record.trace?.isSampled === true) onRequestEnd?.(record);
+  };
 }

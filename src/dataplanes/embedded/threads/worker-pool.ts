@@ -2,6 +2,7 @@ import { Worker } from "node:worker_threads";
 import type { RoutingTable } from "../../../matching/routing-table.ts";
 import type { ItemId, PlanDelta, PortItem } from "../../../plan/plan.ts";
 import type { RequestRecord } from "../../request-record.ts";
+import type { TrafficCounts } from "../../traffic/traffic-counts.ts";
 import { type PortOutcome, samePlace } from "../ports/ports.ts";
 import type { FromWorker, ToWorker, WorkerSetup } from "./messages.ts";
 import { toTransfer } from "./plan-transfer.ts";
@@ -18,7 +19,7 @@ export interface WorkerPoolOptions {
   readonly numberOf: (port: PortItem) => number;
   readonly onPortOutcome: (port: ItemId, outcome: PortOutcome) => void;
   readonly onRequestEnd: ((record: RequestRecord) => void) | undefined;
-  readonly onConnectionRefused: ((listener: ItemId) => void) | undefined;
+  readonly traffic: TrafficCounts | undefined;
 }
 
 /**
@@ -96,6 +97,7 @@ export class WorkerPool {
 
   #onExit(worker: Worker): void {
     this.#workers.delete(worker);
+    this.#options.traffic?.setOpen(worker, undefined);
     for (const outcomes of this.#outcomes.values()) outcomes.delete(worker);
     for (const [turn, { waiting }] of this.#turns) {
       waiting.delete(worker);
@@ -121,10 +123,9 @@ export class WorkerPool {
   #receive(worker: Worker, message: FromWorker): void {
     if (message.type === "records") {
       for (const record of message.records) this.#options.onRequestEnd?.(record);
-    } else if (message.type === "refused") {
-      for (const [listener, count] of message.connections) {
-        for (let told = 0; told < count; told++) this.#options.onConnectionRefused?.(listener);
-      }
+    } else if (message.type === "traffic") {
+      this.#options.traffic?.add(message.numbers);
+      this.#options.traffic?.setOpen(worker, message.open);
     } else if (message.type === "port") this.#onPortOutcome(worker, message.port, message.outcome);
     else if (message.type === "applied") {
       this.#turns.get(message.turn)?.waiting.delete(worker);

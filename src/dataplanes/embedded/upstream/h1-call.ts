@@ -2,12 +2,18 @@ import { isToken } from "../http1/field-block.ts";
 import { fieldLines } from "../http1/head-writer.ts";
 import type { Deadlines, Timed } from "../limits/deadlines.ts";
 import type { H1Connection } from "./h1-connection.ts";
-import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
+import type {
+  AnswerFlow,
+  UpstreamCall,
+  UpstreamFailure,
+  UpstreamHandler,
+  UpstreamRequest,
+} from "./upstream.ts";
 
 const unsafe = /[^!-~]/;
 
 /** One request to an HTTP/1 backend. */
-export class H1Call implements UpstreamCall, Flow, Timed {
+export class H1Call implements UpstreamCall, AnswerFlow, Timed {
   readonly request: UpstreamRequest;
   readonly handler: UpstreamHandler;
   /** The request line and header, as they are sent. */
@@ -15,6 +21,8 @@ export class H1Call implements UpstreamCall, Flow, Timed {
   /** The call is over or cancelled. */
   over = false;
   complete = false;
+  /** A paused connection is not read. */
+  readonly unreadBytes = 0;
   deadline: number = Number.POSITIVE_INFINITY;
   #connection: H1Connection | undefined;
   #waitsWith: Deadlines | undefined;
@@ -40,6 +48,10 @@ export class H1Call implements UpstreamCall, Flow, Timed {
   startOn(connection: H1Connection): void {
     this.#stopWaiting();
     this.#connection = connection;
+  }
+
+  get unsentBytes(): number {
+    return this.#connection?.unsentBytes ?? 0;
   }
 
   pause(): void {

@@ -72,6 +72,10 @@ export class H1Connection implements AnswerSink, Timed {
     link.onBytes = this.#onData;
   }
 
+  get unsentBytes(): number {
+    return this.#socket.writableLength;
+  }
+
   send(call: H1Call): void {
     const { method, websocket, body, timeouts } = call.request;
     this.#busy = true;

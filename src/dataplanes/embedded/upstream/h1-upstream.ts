@@ -31,13 +31,25 @@ export class H1Upstream implements Upstream, ConnectionOwner, BudgetedPool {
     return this.#connecting === 0 && this.#waiting.length === 0 && this.#free.length === this.#all.size;
   }
 
+  get active(): number {
+    return this.#waiting.length + this.#all.size - this.#free.length;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  get isBusy(): boolean {
+    return this.#free.length === 0;
+  }
+
   send(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall {
     let call: H1Call;
     try {
       call = new H1Call(request, handler);
     } catch (error) {
       handler.onFailure({ kind: "invalid", message: (error as Error).message });
-      return { cancel: ignore };
+      return { unsentBytes: 0, cancel: ignore };
     }
     const connection = this.#free.pop();
     if (connection !== undefined) connection.send(call);

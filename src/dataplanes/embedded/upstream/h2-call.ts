@@ -5,7 +5,13 @@ import type { Deadlines, Timed } from "../limits/deadlines.ts";
 import type { Limits } from "../limits/options.ts";
 import { isGrpc } from "../message/grpc.ts";
 import type { HeaderFields } from "../message/header-fields.ts";
-import type { Flow, UpstreamCall, UpstreamFailure, UpstreamHandler, UpstreamRequest } from "./upstream.ts";
+import type {
+  AnswerFlow,
+  UpstreamCall,
+  UpstreamFailure,
+  UpstreamHandler,
+  UpstreamRequest,
+} from "./upstream.ts";
 
 export interface H2CallParts {
   readonly request: UpstreamRequest;
@@ -22,7 +28,7 @@ export interface H2CallParts {
 const ROOM_MS = 5_000;
 
 /** One request on its own stream. */
-export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
+export class H2Call implements UpstreamCall, AnswerFlow, AnswerHandler, Timed {
   answered = false;
   complete = false;
   deadline: number = Number.POSITIVE_INFINITY;
@@ -42,6 +48,14 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
   /** The call is over or cancelled. */
   get over(): boolean {
     return this.#over;
+  }
+
+  get unsentBytes(): number {
+    return this.#stream?.unsentBytes ?? 0;
+  }
+
+  get unreadBytes(): number {
+    return this.#stream?.unreadBytes ?? 0;
   }
 
   /** Until `start`. */
@@ -122,6 +136,10 @@ export class H2Call implements UpstreamCall, Flow, AnswerHandler, Timed {
   onData(chunk: Buffer): void {
     this.#expectMore();
     if (!this.#over) this.#parts.handler.onData(chunk, this);
+  }
+
+  onKept(): void {
+    if (!this.#over) this.#parts.handler.onKept?.(this);
   }
 
   onEnd(trailers: HeaderFields | undefined): void {

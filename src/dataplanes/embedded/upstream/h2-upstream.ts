@@ -42,6 +42,18 @@ export class H2Upstream implements Upstream, BudgetedPool {
     return this.#active === 0;
   }
 
+  get active(): number {
+    return this.#active;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  get isBusy(): boolean {
+    return this.#waiting.length > 0 || this.#free() === undefined;
+  }
+
   send(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall {
     this.#active++;
     const call = new H2Call({

@@ -5,6 +5,12 @@ import type { HeaderFields } from "../message/header-fields.ts";
 export interface Upstream {
   /** Nothing is in flight. */
   readonly idle: boolean;
+  /** Requests that wait or are under way. */
+  readonly active: number;
+  /** Requests that wait for a connection. */
+  readonly waiting: number;
+  /** Whether another request would wait. */
+  readonly isBusy: boolean;
   send(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall;
   /** Drains: accepts no more requests, and closes after the last one. */
   close(): void;
@@ -41,9 +47,11 @@ export interface AnswerTimeouts {
 export interface UpstreamHandler {
   /** An interim response (1xx except 101), any number of times before `onAnswer`. */
   onInterim(status: number, headers: HeaderFields): void;
-  onAnswer(status: number, headers: HeaderFields, flow: Flow): void;
+  onAnswer(status: number, headers: HeaderFields, flow: AnswerFlow): void;
   /** The chunk is valid during the call only. */
-  onData(chunk: Buffer, flow: Flow): void;
+  onData(chunk: Buffer, flow: AnswerFlow): void;
+  /** More of the answer has come while it is paused, and is kept. */
+  onKept?(flow: AnswerFlow): void;
   onEnd(trailers: HeaderFields | undefined): void;
   /** The backend agreed to switch protocols. */
   onSwitch(headers: HeaderFields, stream: Duplex): void;
@@ -54,9 +62,11 @@ export interface UpstreamHandler {
  * Backpressure: pauses the response while the client is slow. `pause` is called within `onAnswer`
  * and `onData`, `resume` at any time.
  */
-export interface Flow {
+export interface AnswerFlow {
   /** Known with the header: nothing comes after it, neither a body nor trailers. */
   readonly complete: boolean;
+  /** Bytes of the answer that are kept while it is paused. */
+  readonly unreadBytes: number;
   pause(): void;
   resume(): void;
 }
@@ -73,5 +83,7 @@ export interface UpstreamFailure {
 }
 
 export interface UpstreamCall {
+  /** Bytes of the request that the backend has not taken yet. */
+  readonly unsentBytes: number;
   cancel(): void;
 }

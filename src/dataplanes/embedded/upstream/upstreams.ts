@@ -1,16 +1,19 @@
 import type { RoutingTable } from "../../../matching/routing-table.ts";
 import type { BackendItem, BackendTls, Endpoint } from "../../../plan/backend.ts";
 import type { CertificateItem } from "../../../plan/certificate.ts";
+import { stricterLimit } from "../../../plan/limits/backend-limits.ts";
 import type { GatewayItem, ItemId, PlanDelta } from "../../../plan/plan.ts";
+import { backendTlsOptions } from "../../backend-tls.ts";
 import type { Deadlines } from "../limits/deadlines.ts";
 import type { Limits } from "../limits/options.ts";
 import type { TenantBudgets } from "../limits/tenant-budgets.ts";
-import { backendTlsOptions } from "../sockets/backend-tls.ts";
 import { ConnectionBudget } from "./connection-budget.ts";
 import { Connector } from "./connector.ts";
+import { atRandom, type BalancedRequest, hashed, lessBusy, startingAt } from "./endpoint-order.ts";
 import { H1Upstream } from "./h1-upstream.ts";
 import { H2Upstream } from "./h2-upstream.ts";
 import { RetryBudget } from "./retry-budget.ts";
+import { sessionEndpoint } from "./sessions.ts";
 import type { Upstream } from "./upstream.ts";
 
 const SWEEP_MS = 30_000;
@@ -52,6 +55,8 @@ export class Upstreams {
   readonly #pools: Map<ItemId, Pools> = new Map();
   readonly #retryBudgets: Map<ItemId, RetryBudget> = new Map();
   readonly #connectionBudgets: Map<ItemId, ConnectionBudget> = new Map();
+  /** In flight, of backends that limit them. */
+  readonly #requests: Map<ItemId, number> = new Map();
   readonly #gateways: Map<string, GatewayItem> = new Map();
   readonly #sweeper: NodeJS.Timeout;
 
@@ -78,13 +83,41 @@ export class Upstreams {
     }
   }
 
-  /** Endpoints in the order in which they should be tried: round robin, each of them once. */
-  order(backend: BackendItem): readonly Endpoint[] {
-    const { endpoints } = backend;
+  /** Endpoints in the order in which the request should try them, that of its session first. */
+  order(
+    backend: BackendItem,
+    request: BalancedRequest,
+    session: Endpoint | undefined = sessionEndpoint(backend, request),
+  ): readonly Endpoint[] {
+    const others = this.#balanced(backend, request);
+    return session === undefined ? others : [session, ...others.filter((each) => each !== session)];
+  }
+
+  #balanced(backend: BackendItem, request: BalancedRequest): readonly Endpoint[] {
+    const { endpoints, balancing } = backend;
     if (endpoints.length < 2) return endpoints;
-    const pools = this.#poolsOf(backend);
-    const start = pools.next++ % endpoints.length;
-    return start === 0 ? endpoints : [...endpoints.slice(start), ...endpoints.slice(0, start)];
+    switch (balancing?.type) {
+      case "random":
+        return atRandom(endpoints);
+      case "leastRequest":
+        return lessBusy(endpoints, this.#activity(backend));
+      case "hash":
+        return hashed(endpoints, balancing.key, request);
+      default: {
+        const pools = this.#poolsOf(backend);
+        return startingAt(endpoints, pools.next++ % endpoints.length);
+      }
+    }
+  }
+
+  #activity(backend: BackendItem): (endpoint: Endpoint) => number {
+    const { byEndpoint } = this.#poolsOf(backend);
+    return (endpoint) => {
+      const key = keyOf(endpoint);
+      const active = (protocol: "h1" | "h2"): number =>
+        byEndpoint.get(`${protocol} ${key}`)?.upstream.active ?? 0;
+      return active("h1") + active("h2");
+    };
   }
 
   to(backend: BackendItem, endpoint: Endpoint, protocol: "h1" | "h2"): Upstream {
@@ -103,10 +136,40 @@ export class Upstreams {
     return budget;
   }
 
+  /** False: the backend has as many requests as it may. What was taken must be given back once. */
+  takeRequest({ id, limits }: BackendItem): boolean {
+    const { requests } = limits ?? {};
+    if (requests === undefined) return true;
+    const active = this.#requests.get(id) ?? 0;
+    if (active >= this.#tenants.shareOf(requests)) return false;
+    this.#requests.set(id, active + 1);
+    return true;
+  }
+
+  giveBackRequest({ id, limits }: BackendItem): void {
+    if (limits?.requests === undefined) return;
+    const active = this.#requests.get(id) ?? 0;
+    if (active > 1) this.#requests.set(id, active - 1);
+    else this.#requests.delete(id);
+  }
+
+  /** Whether a request may be sent there, or wait for a connection. */
+  mayWait(backend: BackendItem, upstream: Upstream): boolean {
+    const { pendingRequests } = backend.limits ?? {};
+    if (pendingRequests === undefined || !upstream.isBusy) return true;
+    let waiting = 0;
+    for (const pool of this.#poolsOf(backend).byEndpoint.values()) waiting += pool.upstream.waiting;
+    return waiting < this.#tenants.shareOf(pendingRequests);
+  }
+
   #connectionBudget({ id, gateway }: BackendItem): ConnectionBudget {
     const known = this.#connectionBudgets.get(id);
     if (known !== undefined) return known;
-    const budget = new ConnectionBudget(() => this.#tenants.limitsOf(gateway).backendConnections);
+    const budget = new ConnectionBudget(() => {
+      const own = this.#table.get("backend", id)?.limits?.connections;
+      const ofTenant = this.#tenants.limitsOf(gateway).backendConnections;
+      return stricterLimit(ofTenant, own === undefined ? undefined : this.#tenants.shareOf(own));
+    });
     this.#connectionBudgets.set(id, budget);
     return budget;
   }

@@ -1,13 +1,14 @@
 /**
  * The ADS server that Envoys connect to: gRPC over HTTP/2, with the delta variant of ADS as its
- * only method. Each stream belongs to one Gateway and sees nothing of another.
+ * own method. Each stream belongs to one Gateway and sees nothing of another. Other methods that
+ * Envoys call can be served beside it.
  */
 
-import type { Http2Server, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import type { Http2Server, IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import { createServer } from "node:http2";
 import type { ListenOptions } from "node:net";
 import { type DeltaRequest, readDeltaRequest } from "../messages/discovery.ts";
-import { FrameReader, frame } from "../wire/grpc-frames.ts";
+import { frame, GrpcFrameReader } from "../wire/grpc-frames.ts";
 import { AdsStream, type Answer, type StreamLimits } from "./ads-stream.ts";
 import type { ResourceStore } from "./resource-store.ts";
 
@@ -26,7 +27,7 @@ export interface EnvoyNode {
 }
 
 /** One connected Envoy. */
-export interface Replica {
+export interface EnvoyReplica {
   readonly node: EnvoyNode;
   readonly gateway: string;
   readonly stream: AdsStream;
@@ -37,15 +38,17 @@ export interface AdsServerOptions {
   readonly gatewayOf: (node: EnvoyNode, session: ServerHttp2Session | undefined) => string | undefined;
   readonly storeOf: (gateway: string) => ResourceStore;
   readonly limits: StreamLimits;
-  readonly onAnswer: (replica: Replica, answer: Answer) => void;
-  readonly onLeft: (replica: Replica) => void;
+  readonly onAnswer: (replica: EnvoyReplica, answer: Answer) => void;
+  readonly onLeft: (replica: EnvoyReplica) => void;
+  /** Other methods that Envoys call, by their paths. */
+  readonly methods?: ReadonlyMap<string, (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void>;
 }
 
 export class AdsServer {
   readonly #options: AdsServerOptions;
   readonly #server: Http2Server;
   readonly #sessions: Set<ServerHttp2Session> = new Set();
-  readonly #replicas: Set<Replica> = new Set();
+  readonly #replicas: Set<EnvoyReplica> = new Set();
 
   constructor(options: AdsServerOptions) {
     this.#options = options;
@@ -58,10 +61,10 @@ export class AdsServer {
       this.#sessions.add(session);
       session.on("close", () => this.#sessions.delete(session)).on("error", () => {});
     });
-    this.#server.on("stream", (stream, headers) => this.#serve(stream, headers[":path"]));
+    this.#server.on("stream", (stream, headers) => this.#serve(stream, headers));
   }
 
-  get replicas(): Iterable<Replica> {
+  get replicas(): Iterable<EnvoyReplica> {
     return this.#replicas;
   }
 
@@ -84,15 +87,21 @@ export class AdsServer {
     });
   }
 
-  #serve(stream: ServerHttp2Stream, path: string | undefined): void {
+  #serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     stream.on("error", () => {});
+    const path = headers[":path"] ?? "";
+    const other = this.#options.methods?.get(path);
+    if (other !== undefined) {
+      other(stream, headers);
+      return;
+    }
     if (path !== METHOD) {
-      refuse(stream, UNIMPLEMENTED, "there is only the aggregated delta stream");
+      refuse(stream, UNIMPLEMENTED, "there is no such method");
       return;
     }
     stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
-    const reader = new FrameReader(LARGEST_REQUEST);
-    let replica: Replica | undefined;
+    const reader = new GrpcFrameReader(LARGEST_REQUEST);
+    let replica: EnvoyReplica | undefined;
     let ending: Ending = { status: UNAVAILABLE, text: "the controller is going away" };
     stream.on("wantTrailers", () => {
       if (!stream.destroyed)
@@ -128,11 +137,11 @@ export class AdsServer {
     });
   }
 
-  #admit(stream: ServerHttp2Stream, { node }: DeltaRequest): Replica | undefined {
+  #admit(stream: ServerHttp2Stream, { node }: DeltaRequest): EnvoyReplica | undefined {
     const gateway =
       node === undefined ? undefined : this.#options.gatewayOf(node, stream.session as ServerHttp2Session);
     if (node === undefined || gateway === undefined) return undefined;
-    const replica: Replica = {
+    const replica: EnvoyReplica = {
       node,
       gateway,
       stream: new AdsStream({

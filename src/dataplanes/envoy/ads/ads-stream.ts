@@ -16,7 +16,7 @@ import { isWildcard, matchesName } from "../../../plan/hostname.ts";
 import { type DeltaRequest, deltaResponse } from "../messages/discovery.ts";
 import { DependencyWait } from "./dependency-wait.ts";
 import { OnDemandNames } from "./on-demand-names.ts";
-import { ALL, type Kind, kindOf, kinds, type Reference, type Resource, urlOf } from "./resource.ts";
+import { ALL, kinds, type Reference, urlOf, type XdsKind, type XdsResource, xdsKindOf } from "./resource.ts";
 import type { ResourceStore, StoreWatcher } from "./resource-store.ts";
 import { type Sent, StreamProgress } from "./stream-progress.ts";
 import { Subscription } from "./subscription.ts";
@@ -31,7 +31,7 @@ export interface AdsStreamOptions {
 
 /** Envoy's ACK of one resource, or its NACK: then `problem` is the text of `error_detail`. */
 export interface Answer {
-  readonly kind: Kind;
+  readonly kind: XdsKind;
   readonly name: string;
   readonly version: string;
   readonly problem?: string;
@@ -57,7 +57,7 @@ export const defaultStreamLimits: StreamLimits = {
 
 export class AdsStream implements StoreWatcher {
   readonly #options: AdsStreamOptions;
-  readonly #subscriptions: Map<Kind, Subscription> = new Map();
+  readonly #subscriptions: Map<XdsKind, Subscription> = new Map();
   readonly #unanswered: Map<string, Sent> = new Map();
   readonly #onDemand: OnDemandNames;
   /** On-demand names to remove from Envoy. */
@@ -108,7 +108,7 @@ export class AdsStream implements StoreWatcher {
   }
 
   receive(request: DeltaRequest): void {
-    const kind = kindOf(request.typeUrl);
+    const kind = xdsKindOf(request.typeUrl);
     if (kind === undefined) return;
     let subscription = this.#subscriptions.get(kind);
     if (subscription === undefined || (!subscription.wildcard && request.subscribe.includes(ALL))) {
@@ -130,7 +130,7 @@ export class AdsStream implements StoreWatcher {
     this.#schedule();
   }
 
-  changed(kind: Kind, name: string): void {
+  changed(kind: XdsKind, name: string): void {
     const subscription = this.#subscriptions.get(kind);
     if (subscription?.wants(name) !== true) return;
     subscription.dirty.add(name);
@@ -154,7 +154,7 @@ export class AdsStream implements StoreWatcher {
   }
 
   /** Sends a resource again after a NACK whose cause may be gone. */
-  retry(kind: Kind, name: string): void {
+  retry(kind: XdsKind, name: string): void {
     this.#subscriptions.get(kind)?.clientVersions.delete(name);
     this.changed(kind, name);
   }
@@ -255,7 +255,7 @@ export class AdsStream implements StoreWatcher {
     for (const name of gone) subscription.forget(name);
   }
 
-  #pumpUpdates(kind: Kind): void {
+  #pumpUpdates(kind: XdsKind): void {
     const subscription = this.#subscriptions.get(kind);
     if (subscription === undefined) return;
     if (subscription.needsFirstResponse && subscription.wildcard && !this.#sendFirstResponse(subscription))
@@ -292,7 +292,7 @@ export class AdsStream implements StoreWatcher {
     return true;
   }
 
-  #pumpRemovals(kind: Kind): void {
+  #pumpRemovals(kind: XdsKind): void {
     const subscription = this.#subscriptions.get(kind);
     if (subscription === undefined || subscription.dirty.size === 0) return;
     if (this.#dependencyWait.putsOff(kind, kind !== "secret" && this.#progress.isReferredTo(kind))) return;
@@ -311,7 +311,7 @@ export class AdsStream implements StoreWatcher {
 
   #send(
     subscription: Subscription,
-    resources: readonly Resource[],
+    resources: readonly XdsResource[],
     removed: readonly string[],
     isOnDemand = false,
   ): void {
@@ -341,7 +341,7 @@ export class AdsStream implements StoreWatcher {
     if (subscription?.clientVersions.delete(name) === true) subscription.dirty.add(name);
   }
 
-  #release(kind: Kind, name: string): void {
+  #release(kind: XdsKind, name: string): void {
     this.#markAll(this.#dependencyWait.release({ kind, name }));
   }
 
@@ -364,7 +364,7 @@ export class AdsStream implements StoreWatcher {
     this.#timer.unref();
   }
 
-  #subscription(kind: Kind): Subscription {
+  #subscription(kind: XdsKind): Subscription {
     const subscription = this.#subscriptions.get(kind);
     if (subscription === undefined) throw new Error(`nobody has subscribed to ${kind}`);
     return subscription;

@@ -1,4 +1,4 @@
-import type { Kind, Reference } from "./resource.ts";
+import type { Reference, XdsKind } from "./resource.ts";
 
 interface Waiting {
   readonly since: number;
@@ -28,20 +28,20 @@ export class DependencyWait {
     for (const { resources } of this.#waiting.values()) yield* resources.values();
   }
 
-  isWaiting(wanted: (kind: Kind) => boolean): boolean {
+  isWaiting(wanted: (kind: XdsKind) => boolean): boolean {
     return this.waiting().some(({ kind }) => wanted(kind));
   }
 
   hold({ kind, name }: Reference, missing: Reference): void {
-    const key = keyOf(missing);
+    const key = referenceKey(missing);
     const waiting = this.#waiting.get(key) ?? { since: performance.now(), resources: new Map() };
     this.#waiting.set(key, waiting);
-    waiting.resources.set(keyOf({ kind, name }), { kind, name });
+    waiting.resources.set(referenceKey({ kind, name }), { kind, name });
   }
 
   /** Ends the wait for one resource. Returns those that waited for it. */
   release(missing: Reference): readonly Reference[] {
-    const key = keyOf(missing);
+    const key = referenceKey(missing);
     const released = [...(this.#waiting.get(key)?.resources.values() ?? [])];
     this.#waiting.delete(key);
     return released;
@@ -64,7 +64,7 @@ export class DependencyWait {
 
   /** Whether the resource is past the time limit. True only once. */
   takeOverdue(reference: Reference): boolean {
-    return this.#overdue.delete(keyOf(reference));
+    return this.#overdue.delete(referenceKey(reference));
   }
 
   /** Whether a step must wait: there is a reason, and the time limit is not over. */
@@ -81,6 +81,6 @@ export class DependencyWait {
   }
 }
 
-export function keyOf({ kind, name }: Reference): string {
+export function referenceKey({ kind, name }: Reference): string {
   return `${kind} ${name}`;
 }

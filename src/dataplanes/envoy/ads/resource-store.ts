@@ -1,15 +1,15 @@
-import type { Kind, Resource } from "./resource.ts";
+import type { XdsKind, XdsResource } from "./resource.ts";
 
 /** A stream that the store notifies of changes. */
 export interface StoreWatcher {
-  changed(kind: Kind, name: string): void;
+  changed(kind: XdsKind, name: string): void;
   /** The secrets of all names that the pattern matches have changed, in every spelling. */
   secretsChanged(pattern: string): void;
 }
 
 /** Finds a secret by the server name that Envoy asks for. */
 export interface SecretFinder {
-  find(name: string): Resource | undefined;
+  find(name: string): XdsResource | undefined;
   /**
    * Whether the name is part of the configuration. All others are on-demand names, of which clients
    * can make up any number.
@@ -19,11 +19,11 @@ export interface SecretFinder {
   ownerOf(name: string): string | undefined;
 }
 
-type Stored = Exclude<Kind, "secret">;
+type Stored = Exclude<XdsKind, "secret">;
 
 /** The current resources of one Gateway. */
 export class ResourceStore {
-  readonly #resources: Readonly<Record<Stored, Map<string, Resource>>> = {
+  readonly #resources: Readonly<Record<Stored, Map<string, XdsResource>>> = {
     cluster: new Map(),
     endpoints: new Map(),
     scope: new Map(),
@@ -38,7 +38,7 @@ export class ResourceStore {
   }
 
   /** Returns whether the resource is new or has changed. */
-  set(resource: Resource): boolean {
+  set(resource: XdsResource): boolean {
     const { kind, name } = resource;
     if (kind === "secret") throw new TypeError("secrets are found, not stored");
     const before = this.#resources[kind].get(name);
@@ -52,11 +52,11 @@ export class ResourceStore {
     if (this.#resources[kind].delete(name)) this.#notify(kind, name);
   }
 
-  get(kind: Kind, name: string): Resource | undefined {
+  get(kind: XdsKind, name: string): XdsResource | undefined {
     return kind === "secret" ? this.secrets.find(name) : this.#resources[kind].get(name);
   }
 
-  names(kind: Kind): Iterable<string> {
+  names(kind: XdsKind): Iterable<string> {
     return kind === "secret" ? [] : this.#resources[kind].keys();
   }
 
@@ -76,7 +76,7 @@ export class ResourceStore {
     this.#watchers.delete(watcher);
   }
 
-  #notify(kind: Kind, name: string): void {
+  #notify(kind: XdsKind, name: string): void {
     for (const watcher of this.#watchers) watcher.changed(kind, name);
   }
 }

@@ -2,15 +2,15 @@
  * How far one Envoy is: what it has subscribed to, what it has been sent, what it has answered for,
  * and what a resource therefore has to wait for.
  */
-import { type DependencyWait, keyOf } from "./dependency-wait.ts";
+import { type DependencyWait, referenceKey } from "./dependency-wait.ts";
 import type { OnDemandNames } from "./on-demand-names.ts";
-import { ALL, type Kind, kinds, type Reference, type Resource } from "./resource.ts";
+import { ALL, kinds, type Reference, type XdsKind, type XdsResource } from "./resource.ts";
 import type { ResourceStore } from "./resource-store.ts";
 import type { Subscription } from "./subscription.ts";
 
 /** A response that waits for its ACK or NACK. */
 export interface Sent {
-  readonly kind: Kind;
+  readonly kind: XdsKind;
   /** Without a version: removed. */
   readonly entries: readonly { readonly name: string; readonly version?: string }[];
   /** The first response for on-demand names; it has no name that is configured. */
@@ -20,7 +20,7 @@ export interface Sent {
 /** What a stream keeps, and changes itself. */
 interface StreamParts {
   readonly store: ResourceStore;
-  readonly subscriptions: ReadonlyMap<Kind, Subscription>;
+  readonly subscriptions: ReadonlyMap<XdsKind, Subscription>;
   /** By nonce, the oldest first. */
   readonly unanswered: ReadonlyMap<string, Sent>;
   readonly onDemand: OnDemandNames;
@@ -51,7 +51,7 @@ export class StreamProgress {
   }
 
   /** The first response for an on-demand name. */
-  isUnderWay(kind: Kind, name: string): boolean {
+  isUnderWay(kind: XdsKind, name: string): boolean {
     return kind === "secret" && this.#parts.onDemand.isUnderWay(name);
   }
 
@@ -86,19 +86,21 @@ export class StreamProgress {
 
   #unsent(): Map<string, Reference> {
     const { store } = this.#parts;
-    const unsent = new Map(Array.from(this.#parts.dependencyWait.waiting(), (each) => [keyOf(each), each]));
+    const unsent = new Map(
+      Array.from(this.#parts.dependencyWait.waiting(), (each) => [referenceKey(each), each]),
+    );
     for (const { kind, dirty } of this.#parts.subscriptions.values()) {
       for (const name of dirty) {
         if (kind === "secret" && !store.secrets.isConfigured(name)) continue;
         if ((kind === "cluster" || kind === "endpoints") && store.get(kind, name) === undefined) continue;
-        unsent.set(keyOf({ kind, name }), { kind, name });
+        unsent.set(referenceKey({ kind, name }), { kind, name });
       }
     }
     return unsent;
   }
 
   /** A kind that comes later in the order, and so may refer to this one, still has changes. */
-  isReferredTo(kind: Kind): boolean {
+  isReferredTo(kind: XdsKind): boolean {
     const later = new Set(kinds.slice(kinds.indexOf(kind) + 1));
     if (kind === "cluster") later.delete("endpoints");
     for (const sent of this.#parts.unanswered.values()) if (later.has(sent.kind)) return true;
@@ -107,7 +109,7 @@ export class StreamProgress {
   }
 
   /** The first resource that this one refers to and Envoy has not answered for. */
-  missing(resource: Resource): Reference | undefined {
+  missing(resource: XdsResource): Reference | undefined {
     if (this.#parts.dependencyWait.takeOverdue(resource)) return undefined;
     return resource.needs.find(({ kind, name }) => {
       if (name === ALL) return this.isPending(kind);
@@ -120,7 +122,7 @@ export class StreamProgress {
    * Envoy has not yet answered for all resources of the kind. Removals do not count: they wait for
    * other kinds themselves.
    */
-  isPending(kind: Kind): boolean {
+  isPending(kind: XdsKind): boolean {
     const subscription = this.#parts.subscriptions.get(kind);
     if (subscription === undefined || subscription.needsFirstResponse) return true;
     for (const name of subscription.dirty) if (this.#parts.store.get(kind, name) !== undefined) return true;

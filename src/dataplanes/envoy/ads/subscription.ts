@@ -1,12 +1,12 @@
 import type { DeltaRequest } from "../messages/discovery.ts";
-import type { Kind } from "./resource.ts";
+import type { XdsKind } from "./resource.ts";
 import type { ResourceStore } from "./resource-store.ts";
 
 /**
  * The subscription of one Envoy to one type: what it asked for, what it has, what is to be sent.
  */
 export class Subscription {
-  readonly kind: Kind;
+  readonly kind: XdsKind;
   /** A wildcard subscription: all resources of the type, not only `names`. */
   wildcard = false;
   readonly names: Set<string> = new Set();
@@ -18,7 +18,7 @@ export class Subscription {
   /** The first response is due, even if there is no resource to send. */
   needsFirstResponse = true;
 
-  constructor(kind: Kind) {
+  constructor(kind: XdsKind) {
     this.kind = kind;
   }
 

@@ -1,10 +1,18 @@
 import { isIP } from "node:net";
 import type { BackendItem, Endpoint } from "../../../plan/backend.ts";
+import { stricterLimit } from "../../../plan/limits/backend-limits.ts";
 import type { TenantLimits } from "../../../plan/tenant-limits.ts";
-import { type Resource, resource } from "../ads/resource.ts";
+import { resource, type XdsResource } from "../ads/resource.ts";
 import { cluster, loadAssignment, upstreamTls } from "../messages/cluster.ts";
+import type * as proto from "../wire/proto.ts";
 import type { Message } from "../wire/protobuf.ts";
-import { certificateName, clusterName, endpointsName, SYSTEM_AUTHORITIES, type Variant } from "./names.ts";
+import {
+  certificateSecretName,
+  clusterName,
+  endpointsName,
+  SYSTEM_AUTHORITIES,
+  type Variant,
+} from "./names.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -14,15 +22,24 @@ export interface ClusterSettings {
   readonly limits: TenantLimits;
 }
 
+export interface ClusterUse {
+  readonly variant: Variant;
+  /**
+   * Whether a rule retries requests to it. To Envoy the way to the next endpoint is a retry as
+   * well, which no budget is to limit where nobody retries.
+   */
+  readonly isRetried: boolean;
+}
+
 /**
  * The cluster of a backend. Its endpoints are a separate resource, so that they change without the
  * loss of a connection.
  */
 export function backendCluster(
   backend: BackendItem,
-  variant: Variant,
+  { variant, isRetried }: ClusterUse,
   { clientCertificate, limits }: ClusterSettings,
-): Resource {
+): XdsResource {
   const name = clusterName(backend.gateway, backend.id, variant);
   const service = endpointsName(backend.gateway, backend.id);
   const http2 = variant === "h2" || backend.protocol === "h2c";
@@ -33,10 +50,16 @@ export function backendCluster(
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
     limits: {
       // A session is to UDP what a client's connection is to the others.
-      connections: backend.protocol === "udp" ? limits.connections : limits.backendConnections,
-      requests: limits.requests,
+      connections: stricterLimit(
+        backend.protocol === "udp" ? limits.connections : limits.backendConnections,
+        backend.limits?.connections,
+      ),
+      requests: stricterLimit(limits.requests, backend.limits?.requests),
+      pendingRequests: stricterLimit(limits.requests, backend.limits?.pendingRequests),
     },
+    hasRetryBudget: isRetried,
     transportSocket: transportSocket(backend, http2, clientCertificate),
+    balancing: backend.balancing?.type === "roundRobin" ? undefined : backend.balancing,
   });
   return resource("cluster", name, content, { refreshes: { kind: "endpoints", name: service } });
 }
@@ -45,7 +68,7 @@ function transportSocket(
   { tls, protocol }: BackendItem,
   http2: boolean,
   clientCertificate: string | undefined,
-): Message | undefined {
+): Message<proto.TransportSocket> | undefined {
   if (tls === undefined) return undefined;
   const names = tls.subjectAltNames.map(({ type, value }) => ({
     type: type === "URI" ? ("uri" as const) : ("dns" as const),
@@ -56,12 +79,12 @@ function transportSocket(
     names: names.length > 0 ? names : [{ type: "dns", value: tls.hostname }],
     authorities:
       tls.authorities === "system" ? { secret: SYSTEM_AUTHORITIES } : { pem: tls.authorities.join("\n") },
-    clientCertificate: clientCertificate === undefined ? undefined : certificateName(clientCertificate),
+    clientCertificate: clientCertificate === undefined ? undefined : certificateSecretName(clientCertificate),
     alpn: http2 ? ["h2"] : protocol === "http" ? ["h2", "http/1.1"] : protocol === "tcp" ? [] : ["http/1.1"],
   });
 }
 
-export function backendEndpoints({ gateway, id, endpoints }: BackendItem): Resource {
+export function backendEndpoints({ gateway, id, endpoints }: BackendItem): XdsResource {
   const name = endpointsName(gateway, id);
   const servable = servableEndpoints(endpoints);
   return resource(

@@ -1,12 +1,12 @@
 import type { ItemId } from "../../../plan/plan.ts";
-import type { Variant } from "./names.ts";
+import type { ClusterUse } from "./backend-cluster.ts";
 
 /** Whatever refers to backends: a scope, or a port with stream routes. */
 export type User = { readonly port: ItemId; readonly pattern: string } | { readonly port: ItemId };
 
 interface Use {
   readonly user: User;
-  readonly clusters: ReadonlyMap<string, { readonly backend: ItemId; readonly variant: Variant }>;
+  readonly clusters: ReadonlyMap<string, ClusterUse & { readonly backend: ItemId }>;
   readonly dependsOn: ReadonlySet<ItemId>;
 }
 
@@ -18,19 +18,26 @@ export class ClusterUses {
   readonly #uses: Map<string, Use> = new Map();
   readonly #users: Map<string, Set<string>> = new Map();
   readonly #dependents: Map<ItemId, Set<string>> = new Map();
-  /** Backends that have got their first reference or lost their last. */
+  /** Of these, whoever retries requests. */
+  readonly #retriers: Map<string, Set<string>> = new Map();
+  /** Backends that have got their first reference or lost their last, or so with retries. */
   readonly #changed: Set<ItemId> = new Set();
 
   /** `dependsOn`: backends and guards that decide what the user looks like. */
   set(user: User, clusters: Use["clusters"], dependsOn: Use["dependsOn"]): void {
     const key = keyOf(user);
     const before = this.#uses.get(key);
-    for (const [name, { backend }] of clusters) {
-      if (before?.clusters.has(name) === true) continue;
-      if (add(this.#users, name, key)) this.#changed.add(backend);
+    for (const [name, { backend, isRetried }] of clusters) {
+      const known = before?.clusters.get(name);
+      if (known === undefined && add(this.#users, name, key)) this.#changed.add(backend);
+      if (isRetried && known?.isRetried !== true && add(this.#retriers, name, key))
+        this.#changed.add(backend);
     }
-    for (const [name, { backend }] of before?.clusters ?? []) {
-      if (!clusters.has(name) && remove(this.#users, name, key)) this.#changed.add(backend);
+    for (const [name, { backend, isRetried }] of before?.clusters ?? []) {
+      const next = clusters.get(name);
+      if (next === undefined && remove(this.#users, name, key)) this.#changed.add(backend);
+      if (isRetried && next?.isRetried !== true && remove(this.#retriers, name, key))
+        this.#changed.add(backend);
     }
     for (const id of dependsOn) add(this.#dependents, id, key);
     for (const id of before?.dependsOn ?? []) if (!dependsOn.has(id)) remove(this.#dependents, id, key);
@@ -40,6 +47,10 @@ export class ClusterUses {
 
   isUsed(cluster: string): boolean {
     return this.#users.has(cluster);
+  }
+
+  isRetried(cluster: string): boolean {
+    return this.#retriers.has(cluster);
   }
 
   /** Whoever a backend or guard decides of. */

@@ -9,6 +9,7 @@ import { forgedFieldPattern } from "../../forged-fields.ts";
 import { headOnlyFields } from "../../head-only-fields.ts";
 import { hopByHopFields } from "../../hop-by-hop-fields.ts";
 import { type HeaderMutation, routeMutations } from "../messages/http-filters.ts";
+import type * as proto from "../wire/proto.ts";
 import type { Message } from "../wire/protobuf.ts";
 
 /** Every expression is for the whole of a lower-case field name. */
@@ -22,6 +23,8 @@ export const cleanResponseTrailers: HeaderMutation = { removedLike: unwanted };
 
 interface Decided {
   readonly request: readonly string[];
+  /** Set by guards, which have looked at the header already. */
+  readonly guarded: readonly string[];
   readonly response: readonly string[];
 }
 
@@ -29,13 +32,13 @@ interface Decided {
  * Besides, for one route with the names of the fields that it sets or removes. A client must not
  * say them under a twin (`X_User` for `X-User`) or behind the body, nor a backend behind the body.
  */
-export function routeCleaning({ request, response }: Decided): Message | undefined {
-  if (request.length === 0 && response.length === 0) return undefined;
+export function routeCleaning({ request, guarded, response }: Decided): Message<proto.Any> | undefined {
+  if (request.length === 0 && guarded.length === 0 && response.length === 0) return undefined;
   const removal = (patterns: readonly string[]): readonly HeaderMutation[] =>
     patterns.length === 0 ? [] : [{ removedLike: patterns.join("|") }];
   return routeMutations({
     request: removal(request.filter((name) => name.includes("-")).map(spellings)),
-    requestTrailers: removal(request.map(spellings)),
+    requestTrailers: removal([...request, ...guarded].map(spellings)),
     responseTrailers: removal(response.map(literal)),
   });
 }

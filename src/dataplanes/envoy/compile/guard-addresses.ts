@@ -3,6 +3,7 @@
 import type { AddressCheck, GuardItem } from "../../../plan/guard.ts";
 import type { ItemId } from "../../../plan/plan.ts";
 import { type AdmissionShape, routeAdmission } from "../messages/guards.ts";
+import type * as proto from "../wire/proto.ts";
 import type { Message } from "../wire/protobuf.ts";
 import { type Admission, admissionOf, cidrsOf, readRanges } from "./address-ranges.ts";
 
@@ -27,7 +28,7 @@ interface Combination {
  */
 const combinations: Combination = { longer: new WeakMap() };
 const ranges: WeakMap<AddressCheck, { readonly of: Admission | undefined }> = new WeakMap();
-const encoded: WeakMap<Admission, Message> = new WeakMap();
+const encoded: WeakMap<Admission, Message<proto.Any>> = new WeakMap();
 
 /** Who passes the lists of addresses among the guards; undefined: one cannot be read. */
 export function admissionOfChecks(guards: readonly GuardItem[]): Admission | "everybody" | undefined {
@@ -67,7 +68,7 @@ export function shapeOf({ allow, deny }: Admission): AdmissionShape {
 }
 
 /** As configuration of routes. */
-export function encodedAdmission(admission: Admission): Message {
+export function encodedAdmission(admission: Admission): Message<proto.Any> {
   const known = encoded.get(admission) ?? routeAdmission(shapeOf(admission));
   encoded.set(admission, known);
   return known;

@@ -2,8 +2,10 @@
 
 import type { ItemId, ListenerItem } from "../../../plan/plan.ts";
 import { downstreamTls } from "../messages/listener.ts";
+import type * as proto from "../wire/proto.ts";
 import type { Message } from "../wire/protobuf.ts";
-import { certificateName } from "./names.ts";
+import { certificateSecretName } from "./names.ts";
+import { clientsShape } from "./own-clients.ts";
 
 /**
  * Envoy opens nothing before it has all certificates that a listener names: it must never be told
@@ -11,17 +13,18 @@ import { certificateName } from "./names.ts";
  */
 export function terminating({ tls }: ListenerItem, isUsable: (certificate: ItemId) => boolean): Terminating {
   if (tls?.mode !== "Terminate") return { closes: false };
-  const secrets = tls.certificates.filter(isUsable).map(certificateName);
+  const secrets = tls.certificates.filter(isUsable).map(certificateSecretName);
   if (secrets.length === 0) return { closes: true };
   const { minVersion, maxVersion, alpn = [] } = tls;
+  const clients = clientsShape(tls.clientValidation);
   return {
     closes: false,
-    socket: downstreamTls({ certificates: { secrets }, alpn, minVersion, maxVersion }),
+    socket: downstreamTls({ certificates: { secrets }, alpn, minVersion, maxVersion, clients }),
   };
 }
 
 export interface Terminating {
-  readonly socket?: Message;
+  readonly socket?: Message<proto.TransportSocket>;
   /** Without a certificate nobody is let in. */
   readonly closes: boolean;
 }

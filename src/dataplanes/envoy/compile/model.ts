@@ -6,7 +6,23 @@
 import { PatternIndex } from "../../../matching/pattern-index.ts";
 import type { BackendItem } from "../../../plan/backend.ts";
 import { coversPattern as covers, isWildcard, patternsOverlap } from "../../../plan/hostname.ts";
-import type { GatewayItem, HostItem, ItemId, ListenerItem, PlanItem, PortItem } from "../../../plan/plan.ts";
+import type {
+  GatewayItem,
+  HostItem,
+  ItemId,
+  ListenerItem,
+  ListenerTlsPlan,
+  PlanItem,
+  PortItem,
+} from "../../../plan/plan.ts";
+import type { RuleOrigin } from "../../../plan/rule.ts";
+import type * as proto from "../wire/proto.ts";
+import type { Message } from "../wire/protobuf.ts";
+
+export type RouteTracingOf = (
+  listener: ListenerItem,
+  origin: RuleOrigin,
+) => Message<proto.RouteTracing> | undefined;
 
 interface Listeners {
   /** HTTP and HTTPS: their hosts become scopes. */
@@ -15,9 +31,13 @@ interface Listeners {
   readonly all: PatternIndex<ListenerItem>;
   /** TLS, TCP and UDP: their hosts become filter chains. */
   readonly streams: Map<ItemId, ListenerItem>;
+  /** HTTPS with a hostname and TLS settings of their own: each has a filter chain. */
+  readonly chained: Map<ItemId, ListenerItem>;
 }
 
 export class Model {
+  /** How a route's requests are traced, if not as the Gateway's are. */
+  routeTracing: RouteTracingOf | undefined;
   readonly #items: Map<ItemId, PlanItem> = new Map();
   readonly #listeners: Map<ItemId, Listeners> = new Map();
   readonly #hosts: Map<ItemId, PatternIndex<HostItem>> = new Map();
@@ -39,6 +59,7 @@ export class Model {
     if (item.type === "listener") {
       const listeners = this.#listenersAt(item.port);
       listeners.all.add(item);
+      if (isHttp(item) && item.hostname !== "" && hasOwnTls(item.tls)) listeners.chained.set(item.id, item);
       if (isHttp(item)) listeners.http.add(item);
       else listeners.streams.set(item.id, item);
     } else if (item.type === "host") {
@@ -59,6 +80,7 @@ export class Model {
       listeners.all.delete(item);
       listeners.http.delete(item);
       listeners.streams.delete(id);
+      listeners.chained.delete(id);
       if (listeners.all.size === 0) this.#listeners.delete(item.port);
     } else if (item.type === "host") {
       const hosts = this.#hosts.get(item.listener);
@@ -95,6 +117,11 @@ export class Model {
 
   streamListeners(port: ItemId): Iterable<ListenerItem> {
     return this.#listeners.get(port)?.streams.values() ?? [];
+  }
+
+  /** HTTPS listeners with filter chains of their own, whatever other chains there are. */
+  chainedListeners(port: ItemId): Iterable<ListenerItem> {
+    return this.#listeners.get(port)?.chained.values() ?? [];
   }
 
   hosts(listener: ItemId): Iterable<HostItem> {
@@ -189,7 +216,12 @@ export class Model {
   #listenersAt(port: ItemId): Listeners {
     let listeners = this.#listeners.get(port);
     if (listeners === undefined) {
-      listeners = { http: new PatternIndex(), all: new PatternIndex(), streams: new Map() };
+      listeners = {
+        http: new PatternIndex(),
+        all: new PatternIndex(),
+        streams: new Map(),
+        chained: new Map(),
+      };
       this.#listeners.set(port, listeners);
     }
     return listeners;
@@ -198,6 +230,15 @@ export class Model {
 
 export function isHttp({ protocol }: ListenerItem): boolean {
   return protocol === "HTTP" || protocol === "HTTPS";
+}
+
+export function hasOwnTls(tls: ListenerTlsPlan | undefined): boolean {
+  return (
+    tls?.minVersion !== undefined ||
+    tls?.maxVersion !== undefined ||
+    tls?.alpn !== undefined ||
+    tls?.clientValidation !== undefined
+  );
 }
 
 function sameCertificates(a: ListenerItem, b: ListenerItem): boolean {

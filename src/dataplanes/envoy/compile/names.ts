@@ -14,7 +14,7 @@ function unspeakable(name: string): string {
   return `${name} `.padEnd(LONGEST_SNI + 1, "-");
 }
 
-export function certificateName(id: ItemId): string {
+export function certificateSecretName(id: ItemId): string {
   return unspeakable(`certificate ${id}`);
 }
 
@@ -67,6 +67,13 @@ export function unguardedName(name: string): string {
 
 export const UNGUARDED = "unguarded";
 
+/** Of a route with an answer that somebody has written. */
+export function answeredName(name: string): string {
+  return `${name} ${ANSWERED}`;
+}
+
+export const ANSWERED = "answered";
+
 /** A backend for HTTP/1.1 or TCP, and for HTTP/2 where a gRPC route wants it. */
 export type Variant = "plain" | "h2";
 
@@ -91,10 +98,20 @@ export const TENANCY_FILTER = "mergeway.tenancy";
 /** Let nothing pass that a guard of the route does not; without guards they do nothing. */
 export const ADDRESS_FILTER = "mergeway.addresses";
 export const LIMIT_FILTER = "mergeway.limits";
+/** Has bodies counted, where a route limits them. */
+export const BODY_FILTER = "mergeway.bodies";
+/** The cluster of the bootstrap that configuration comes from: the program beside Envoy. */
+export const AGENT_CLUSTER = "mergeway";
+/** Asks the agent who sends a request; every scope turns it off for routes that do not need it. */
+export const AUTHENTICATION_FILTER = "mergeway.authentication";
+/** Keeps sessions on their endpoints, where a route has it configured. */
+export const SESSION_FILTER = "mergeway.sessions";
 /** Has routes' own mutations besides. */
 export const CLEANING_FILTER = "mergeway.cleaning";
 export const SCOPE_HEADER = "x-mergeway-scope";
 export const SNI_HEADER = "x-mergeway-sni";
+/** What the client of a connection has met, set by filter chains with client certificates. */
+export const CLIENTS_HEADER = "x-mergeway-clients";
 /** The transfer coding of a request, for the filter that refuses it in HTTP/1.0. */
 export const CODING_HEADER = "x-mergeway-coding";
 /** The router reads it and does not pass it on. */

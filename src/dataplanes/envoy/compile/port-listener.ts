@@ -5,20 +5,20 @@
  * - hosts of TLS listeners (passthrough, or terminated and forwarded as a stream), found by server
  *   name;
  * - HTTPS listeners below such a chain's wildcard, which would otherwise take their names;
- * - HTTPS listeners with TLS settings of their own.
+ * - HTTPS listeners with TLS settings or client certificates of their own, and those below their
+ *   wildcards.
  */
 
 import type { Endpoint } from "../../../plan/backend.ts";
+import type { ClientValidation } from "../../../plan/client-validation.ts";
 import { coversPattern as covers } from "../../../plan/hostname.ts";
 import type { ItemId, ListenerItem, PortItem } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
 import { tenantLimits } from "../../../plan/tenant-limits.ts";
-import { ALL, type Reference, type Resource, resource } from "../ads/resource.ts";
+import { ALL, type Reference, resource, type XdsResource } from "../ads/resource.ts";
 import { cluster, loadAssignment } from "../messages/cluster.ts";
-import { httpManager } from "../messages/http-manager.ts";
 import {
   type ChainShape,
-  type DownstreamTlsShape,
   downstreamTls,
   filterChain,
   tcpListener,
@@ -26,15 +26,17 @@ import {
   udpListener,
   udpProxy,
 } from "../messages/listener.ts";
+import type * as proto from "../wire/proto.ts";
 import type { Message } from "../wire/protobuf.ts";
 import { type Admission, cidrsOf } from "./address-ranges.ts";
 import { servableEndpoints } from "./backend-cluster.ts";
 import { trustOf } from "./client-address.ts";
 import { admissionOfChecks, guardsOf, shapeOf } from "./guard-addresses.ts";
-import { commonHttp, type HttpOptions, portHttpManager } from "./http-listener.ts";
+import { type ChainClients, type HttpOptions, portHttpManager } from "./http-listener.ts";
 import { terminating } from "./listener-tls.ts";
-import type { Model } from "./model.ts";
-import { certificateName, clusterName, SENTINEL_LISTENER, WITHOUT_NAME } from "./names.ts";
+import { hasOwnTls, type Model } from "./model.ts";
+import { certificateSecretName, clusterName, WITHOUT_NAME } from "./names.ts";
+import { clientsMark, clientsShape } from "./own-clients.ts";
 
 const DEFAULT_ALPN = ["h2", "http/1.1"];
 const STREAM_IDLE_MS = 3_600_000;
@@ -44,25 +46,6 @@ const ALL_SCOPES: Reference = { kind: "scope", name: ALL };
 const DISCARD: readonly Endpoint[] = [{ address: "127.0.0.1", port: 9 }];
 /** A cluster that never exists: connections to it are closed. */
 const NOWHERE = "nowhere";
-
-/**
- * A listener that Envoy always has and that never opens a socket. Envoy gives a new listener none
- * of the scopes that it received before, so the subscription of scopes must never lose its last
- * listener. With this one there from the beginning, every port opens with all of its scopes.
- */
-export function sentinelListener(): Resource {
-  const filter = httpManager({ ...commonHttp, statPrefix: "sentinel", early: [], trust: { type: "nobody" } });
-  const chains = [filterChain({ name: "sentinel", serverNames: [], tls: false, filter })];
-  const shape = {
-    name: SENTINEL_LISTENER,
-    address: "127.0.0.1",
-    port: 1,
-    chains,
-    inspectsTls: false,
-    bound: false,
-  };
-  return resource("listener", SENTINEL_LISTENER, tcpListener(shape));
-}
 
 export interface PortOptions extends HttpOptions {
   /** Whether a certificate can be shown. */
@@ -78,9 +61,9 @@ export interface PortOptions extends HttpOptions {
 export type RefusedTreatment = "closed" | "omitted";
 
 export interface CompiledPort {
-  readonly resource: Resource;
+  readonly resource: XdsResource;
   /** Clusters and endpoints that no backend has by itself. */
-  readonly own: readonly Resource[];
+  readonly own: readonly XdsResource[];
   /** With the backend of each. */
   readonly clusters: ReadonlyMap<string, ItemId>;
   /** Backends and guards that decide what it looks like. */
@@ -101,6 +84,7 @@ export function compilePort(model: Model, port: PortItem, options: PortOptions):
           chains: chainsOf(model, port, options, streams),
           inspectsTls: port.protocol === "tls",
           proxyProtocol: port.clientAddress?.proxyProtocol,
+          accessLogs: port.protocol === "tls" && options.handshakeLog ? [options.handshakeLog] : [],
           ...(probe === undefined ? {} : { bound: false }),
         });
   return {
@@ -119,12 +103,19 @@ export function compilePort(model: Model, port: PortItem, options: PortOptions):
 /** The address of probes, which have no socket; the sentinel listener has port 1. */
 const UNBOUND = { address: "127.0.0.1", port: 2 };
 
-function chainsOf(model: Model, port: PortItem, options: PortOptions, streams: Streams): readonly Message[] {
-  const managers = trustOf(port, options.trustedHops).map(({ trust, peers }) => ({
-    suffix: peers === undefined ? "" : " behind proxies",
-    sources: peers && cidrsOf(peers),
-    filter: portHttpManager(port, trust, options),
-  }));
+function chainsOf(
+  model: Model,
+  port: PortItem,
+  options: PortOptions,
+  streams: Streams,
+): readonly Message<proto.FilterChain>[] {
+  const managersFor = (clients: ChainClients): readonly ChainManager[] =>
+    trustOf(port, options.trustedHops).map(({ trust, peers }) => ({
+      suffix: peers === undefined ? "" : " behind proxies",
+      sources: peers && cidrsOf(peers),
+      filter: portHttpManager(port, trust, { ...options, ...clients }),
+    }));
+  const managers = managersFor({ validation: port.clientValidation });
   if (port.protocol === "http") {
     return managers.map(({ suffix, sources, filter }) =>
       filterChain({ name: `http${suffix}`, serverNames: [], sources, tls: false, filter }),
@@ -132,7 +123,11 @@ function chainsOf(model: Model, port: PortItem, options: PortOptions, streams: S
   }
   if (port.protocol === "tcp") return streams.tcpChains();
   const chains = streams.tlsChains(options.isUsable);
-  const patterns = chains.map(({ pattern }) => pattern);
+  // A chain for a wildcard takes the names below it from the shared one.
+  const patterns = [
+    ...chains.map(({ pattern }) => pattern),
+    ...[...model.chainedListeners(port.id)].map(({ hostname }) => hostname),
+  ];
   const all = model.httpAt(port.id, "");
   // Then the chain for all names shows that listener's certificates: each other one needs its own.
   const allYields = all !== undefined && model.yields(all);
@@ -147,20 +142,30 @@ function chainsOf(model: Model, port: PortItem, options: PortOptions, streams: S
         streams.treatmentOf(each.id) === "closed",
     )
     .sort(byId);
-  const chain = (name: string, pattern: string, listener: ListenerItem | undefined): readonly Message[] => {
-    const transportSocket = httpsSocket(port, listener, {
+  const chain = (
+    name: string,
+    pattern: string,
+    listener: ListenerItem | undefined,
+  ): readonly Message<proto.FilterChain>[] => {
+    const own = pattern === "" ? undefined : listener?.tls?.clientValidation;
+    const validation = own ?? port.clientValidation;
+    const chainManagers =
+      own === undefined ? managers : managersFor({ validation, mark: listener && clientsMark(listener) });
+    const transportSocket = httpsSocket(validation, listener, {
       yields: listener !== undefined && model.yields(listener),
       isUsable: options.isUsable,
     });
     const serverNames = pattern === "" ? [] : [pattern];
-    return managers.map(({ suffix, sources, filter }) =>
+    return chainManagers.map(({ suffix, sources, filter }) =>
       filterChain({ name: `${name}${suffix}`, serverNames, sources, tls: true, transportSocket, filter }),
     );
   };
   // Without HTTPS listeners there is no chain for unknown names: Envoy closes the connection
   // instead of sending a TLS alert.
   return [
-    ...(patterns.includes("") || (https.length === 0 && chains.length > 0) ? [] : chain("https", "", all)),
+    ...(chains.some(({ pattern }) => pattern === "") || (https.length === 0 && chains.length > 0)
+      ? []
+      : chain("https", "", all)),
     ...chains.flatMap((each) => each.chains),
     ...own.flatMap((listener) =>
       streams.treatmentOf(listener.id) === "closed"
@@ -172,29 +177,27 @@ function chainsOf(model: Model, port: PortItem, options: PortOptions, streams: S
 
 function needsChain({ hostname, tls }: ListenerItem, patterns: readonly string[]): boolean {
   if (patterns.some((pattern) => covers(pattern, hostname))) return true;
-  return tls?.minVersion !== undefined || tls?.maxVersion !== undefined || tls?.alpn !== undefined;
+  return hasOwnTls(tls);
+}
+
+interface ChainManager {
+  readonly suffix: string;
+  readonly sources: ChainShape["sources"];
+  readonly filter: Message<proto.Filter>;
 }
 
 function httpsSocket(
-  port: PortItem,
+  validation: ClientValidation | undefined,
   listener: ListenerItem | undefined,
   how: { readonly yields: boolean; readonly isUsable: (certificate: ItemId) => boolean },
-): Message {
-  const { clientValidation } = port;
-  const clients: DownstreamTlsShape["clients"] =
-    clientValidation === undefined
-      ? undefined
-      : {
-          required: clientValidation.mode === "AllowValidOnly",
-          authorities: clientValidation.authorities.join("\n"),
-        };
-  const secrets = (listener?.tls?.certificates ?? []).filter(how.isUsable).map(certificateName);
+): Message<proto.TransportSocket> {
+  const secrets = (listener?.tls?.certificates ?? []).filter(how.isUsable).map(certificateSecretName);
   return downstreamTls({
     certificates: how.yields && secrets.length > 0 ? { secrets } : { bySni: { withoutName: WITHOUT_NAME } },
     alpn: listener?.tls?.alpn ?? DEFAULT_ALPN,
     minVersion: listener?.tls?.minVersion,
     maxVersion: listener?.tls?.maxVersion,
-    clients,
+    clients: clientsShape(validation),
   });
 }
 
@@ -221,7 +224,7 @@ class Streams {
   }
 
   /** No other listener may answer for the hostnames of a rejected one. */
-  closedChain({ id, hostname }: ListenerItem): Message {
+  closedChain({ id, hostname }: ListenerItem): Message<proto.FilterChain> {
     return filterChain({ name: id, serverNames: [hostname], tls: true, filter: this.#filter(undefined) });
   }
 
@@ -235,8 +238,8 @@ class Streams {
   /** Every name that belongs to a TLS listener has a chain; one without a route closes. */
   tlsChains(
     isUsable: (certificate: ItemId) => boolean,
-  ): readonly { readonly pattern: string; readonly chains: readonly Message[] }[] {
-    const found: { readonly pattern: string; readonly chains: readonly Message[] }[] = [];
+  ): readonly { readonly pattern: string; readonly chains: readonly Message<proto.FilterChain>[] }[] {
+    const found: { readonly pattern: string; readonly chains: readonly Message<proto.FilterChain>[] }[] = [];
     for (const listener of [...this.#model.streamListeners(this.#port.id)].sort(byId)) {
       const treatment = this.treatmentOf(listener.id);
       if (treatment === "omitted") continue;
@@ -259,7 +262,7 @@ class Streams {
     return found;
   }
 
-  tcpChains(): readonly Message[] {
+  tcpChains(): readonly Message<proto.FilterChain>[] {
     return this.#chains(this.#onlyRule(), { name: "tcp", serverNames: [], tls: false });
   }
 
@@ -325,13 +328,16 @@ class Streams {
    * By the addresses of clients, so that who is not let in is closed before the backend is
    * connected to: a filter would look only at the first bytes that a client sends.
    */
-  #chains(rule: Rule | undefined, shape: Omit<ChainShape, "filter" | "sources">): readonly Message[] {
+  #chains(
+    rule: Rule | undefined,
+    shape: Omit<ChainShape, "filter" | "sources">,
+  ): readonly Message<proto.FilterChain>[] {
     const { name, serverNames, tls } = shape;
     const admission = this.#admissionOf(rule);
-    const closed = (suffix: string, sources?: ChainShape["sources"]): Message =>
+    const closed = (suffix: string, sources?: ChainShape["sources"]): Message<proto.FilterChain> =>
       filterChain({ name: `${name} ${suffix}`, serverNames, tls, sources, filter: this.#filter(undefined) });
     if (admission === undefined) return [closed("closed")];
-    const open = (sources?: ChainShape["sources"]): Message =>
+    const open = (sources?: ChainShape["sources"]): Message<proto.FilterChain> =>
       filterChain({ ...shape, sources, filter: this.#filter(rule) });
     if (admission === "everybody") return [open()];
     const { allow, deny, others } = shapeOf(admission);
@@ -351,7 +357,7 @@ class Streams {
     return guards === undefined || isApplicable !== true ? undefined : admissionOfChecks(guards);
   }
 
-  #filter(rule: Rule | undefined): Message {
+  #filter(rule: Rule | undefined): Message<proto.Filter> {
     const targets = this.#targets(rule);
     return tcpProxy({
       clusters: targets.length === 0 ? [{ name: NOWHERE, weight: 1 }] : targets,
@@ -377,7 +383,7 @@ class Streams {
 interface UdpTarget {
   /** Of the cluster. */
   readonly name: string;
-  readonly own: readonly Resource[];
+  readonly own: readonly XdsResource[];
   readonly admission?: NonNullable<Parameters<typeof udpProxy>[0]["admission"]>;
 }
 

@@ -10,20 +10,21 @@ import { normalizeName } from "../../../matching/authority.ts";
 import type { CertificateItem } from "../../../plan/certificate.ts";
 import { matchesName } from "../../../plan/hostname.ts";
 import type { ItemId, ListenerItem, PortItem } from "../../../plan/plan.ts";
-import { type Resource, resource } from "../ads/resource.ts";
+import { resource, type XdsResource } from "../ads/resource.ts";
 import type { SecretFinder } from "../ads/resource-store.ts";
 import { authoritiesSecret, certificateSecret, tlsCertificate } from "../messages/secret.ts";
+import type * as proto from "../wire/proto.ts";
 import type { Message } from "../wire/protobuf.ts";
 import type { Model } from "./model.ts";
-import { certificateName, isSpeakable, SYSTEM_AUTHORITIES, WITHOUT_NAME } from "./names.ts";
+import { certificateSecretName, isSpeakable, SYSTEM_AUTHORITIES, WITHOUT_NAME } from "./names.ts";
 
 export class Secrets implements SecretFinder {
   readonly #model: Model;
   /** Whether a certificate may be served. */
   readonly #isUsable: (id: ItemId) => boolean;
   readonly #ids: Map<string, ItemId> = new Map();
-  readonly #encoded: Map<ItemId, Message> = new Map();
-  #system: Resource | undefined;
+  readonly #encoded: Map<ItemId, Message<proto.TlsCertificate>> = new Map();
+  #system: XdsResource | undefined;
 
   constructor(model: Model, isUsable: (id: ItemId) => boolean) {
     this.#model = model;
@@ -31,12 +32,12 @@ export class Secrets implements SecretFinder {
   }
 
   set(certificate: CertificateItem): void {
-    this.#ids.set(certificateName(certificate.id), certificate.id);
+    this.#ids.set(certificateSecretName(certificate.id), certificate.id);
     this.#encoded.set(certificate.id, tlsCertificate(certificate.chain, certificate.key.reveal()));
   }
 
   delete(id: ItemId): void {
-    this.#ids.delete(certificateName(id));
+    this.#ids.delete(certificateSecretName(id));
     this.#encoded.delete(id);
   }
 
@@ -53,7 +54,7 @@ export class Secrets implements SecretFinder {
     return this.#ids.get(name) ?? this.#shownFor(name);
   }
 
-  find(name: string): Resource | undefined {
+  find(name: string): XdsResource | undefined {
     if (name === SYSTEM_AUTHORITIES) return this.#systemAuthorities();
     const id = this.certificateOf(name);
     const certificate = id === undefined || !this.#isUsable(id) ? undefined : this.#encoded.get(id);
@@ -92,7 +93,7 @@ export class Secrets implements SecretFinder {
       .sort((a, b) => a.port - b.port);
   }
 
-  #systemAuthorities(): Resource {
+  #systemAuthorities(): XdsResource {
     const pem = rootCertificates.join("\n");
     this.#system ??= resource("secret", SYSTEM_AUTHORITIES, authoritiesSecret(SYSTEM_AUTHORITIES, pem));
     return this.#system;

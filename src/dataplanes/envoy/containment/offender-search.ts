@@ -14,7 +14,7 @@ import type { GuardCheck } from "../../../plan/guard.ts";
 import type { ItemId } from "../../../plan/plan.ts";
 import type { Rule } from "../../../plan/rule.ts";
 import { Budget, bisect } from "./bisection.ts";
-import { answering500, partsOf } from "./rule-parts.ts";
+import { answering500, rulePartsOf } from "./rule-parts.ts";
 
 /** One rule of one host. */
 export interface Suspect {
@@ -73,7 +73,7 @@ function* offendersOf(group: readonly Suspect[]): Search<readonly Offender[]> {
 function* diagnose(suspect: Suspect, budget: Budget): Search<Offender | "unexamined" | undefined> {
   if (!budget.spend()) return "unexamined";
   if (yield [suspect]) return undefined;
-  for (const { field, isMatch, without } of partsOf(suspect.rule)) {
+  for (const { field, isMatch, without } of rulePartsOf(suspect.rule)) {
     if (!budget.spend()) return "unexamined";
     if (yield [{ ...suspect, rule: without }])
       return { suspect, treatment: isMatch ? "omitted" : "500", field };

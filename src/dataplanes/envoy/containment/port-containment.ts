@@ -7,20 +7,20 @@
 import type { GuardCheck } from "../../../plan/guard.ts";
 import type { HostItem, ItemId, ListenerItem } from "../../../plan/plan.ts";
 import type { Answer } from "../ads/ads-stream.ts";
-import type { Resource } from "../ads/resource.ts";
+import type { XdsResource } from "../ads/resource.ts";
 import type { RefusedTreatment } from "../compile/port-listener.ts";
 import { bisect } from "./bisection.ts";
-import type { Refusal } from "./scope-containment.ts";
+import type { ScopeNack } from "./scope-containment.ts";
 
 export interface PortContainmentOptions {
   /** A probe of some listeners of a port; undefined: there is none for this port. */
-  readonly compileProbe: (port: ItemId, trial: NamedTrial) => Resource | undefined;
-  readonly send: (probe: Resource) => void;
+  readonly compileProbe: (port: ItemId, trial: NamedTrial) => XdsResource | undefined;
+  readonly send: (probe: XdsResource) => void;
   readonly withdraw: (probe: string) => void;
   /** The set of rejected listeners of the port has changed. */
   readonly onLearned: (port: ItemId, listeners: readonly ItemId[]) => void;
   /** A NACK of the port for which no listener alone is to blame. */
-  readonly onInexplicable: (port: ItemId, refusal: Refusal) => void;
+  readonly onInexplicable: (port: ItemId, refusal: ScopeNack) => void;
 }
 
 export interface Trial {
@@ -46,7 +46,7 @@ interface Refused {
 }
 
 interface Search {
-  readonly refusal: Refusal;
+  readonly refusal: ScopeNack;
   readonly steps: ReturnType<typeof findRefused>;
   readonly contents: ReadonlyMap<ItemId, string>;
   readonly answers: Map<string, boolean>;
@@ -82,7 +82,7 @@ export class PortContainment {
   }
 
   /** A NACK of a version of a port. Returns whether a search for the cause is under way. */
-  refused(port: ItemId, refusal: Refusal, all: Iterable<PortListener>): boolean {
+  refused(port: ItemId, refusal: ScopeNack, all: Iterable<PortListener>): boolean {
     if (this.#searches.has(port)) return true;
     if (this.#inexplicable.get(port) === refusal.version) return false;
     const known = this.#refused.get(port);

@@ -19,7 +19,7 @@ const FILTERS: readonly (readonly [keyof Filters, string])[] = [
   ["cors", "CORS"],
 ];
 
-export function partsOf(rule: Rule): readonly RulePart[] {
+export function rulePartsOf(rule: Rule): readonly RulePart[] {
   const { match, action, origin } = rule;
   const place = `rules[${origin.rule}]`;
   const parts: RulePart[] = [];

@@ -9,7 +9,7 @@
 import type { GuardItem } from "../../../plan/guard.ts";
 import type { HostItem, ItemId } from "../../../plan/plan.ts";
 import type { Answer } from "../ads/ads-stream.ts";
-import type { Resource } from "../ads/resource.ts";
+import type { XdsResource } from "../ads/resource.ts";
 import { Incident } from "./incident.ts";
 import { findOffenders, type Offender, type Suspect } from "./offender-search.ts";
 
@@ -19,8 +19,8 @@ export interface ContainmentOptions {
     scope: string,
     name: string,
     hosts: readonly Pick<HostItem, "hostname" | "rules">[],
-  ) => Resource | undefined;
-  readonly send: (resource: Resource) => void;
+  ) => XdsResource | undefined;
+  readonly send: (resource: XdsResource) => void;
   readonly withdraw: (probe: string) => void;
   /** What is known of the scope's rules has changed. */
   readonly onLearned: (scope: string) => void;
@@ -32,7 +32,7 @@ export interface ContainmentOptions {
 }
 
 /** One Envoy's NACK of one version of a scope. */
-export interface Refusal {
+export interface ScopeNack {
   readonly replica: string;
   readonly version: string;
 }
@@ -47,7 +47,7 @@ const PROBE = "probe ";
 
 interface Search {
   /** What it is to explain, by whose answers; undefined: whoever's come first. */
-  readonly refusal: Refusal | undefined;
+  readonly refusal: ScopeNack | undefined;
   readonly suspects: readonly Suspect[];
   readonly steps: ReturnType<typeof findOffenders>;
   readonly answers: Map<string, boolean>;
@@ -58,7 +58,7 @@ interface Contained {
   readonly incident: Incident;
   search?: Search;
   /** Of a newer version of the scope, while a search was under way. */
-  next?: Refusal;
+  next?: ScopeNack;
   /** Since when a change of the scope has been waiting. */
   hold?: NodeJS.Timeout;
   isOverdue: boolean;
@@ -103,7 +103,7 @@ export class ScopeContainment {
   }
 
   /** Envoy refuses the current version of a scope, which consists of these hosts. */
-  refused(scope: string, refusal: Refusal, hosts: readonly HostItem[]): void {
+  refused(scope: string, refusal: ScopeNack, hosts: readonly HostItem[]): void {
     const known = this.#scopes.get(scope);
     const contained = known ?? { incident: new Incident(), isOverdue: false };
     this.#scopes.set(scope, contained);
@@ -175,7 +175,7 @@ export class ScopeContainment {
     );
   }
 
-  #begin(scope: string, contained: Contained, suspects: readonly Suspect[], refusal?: Refusal): void {
+  #begin(scope: string, contained: Contained, suspects: readonly Suspect[], refusal?: ScopeNack): void {
     const steps = findOffenders(suspects);
     const search: Search = { refusal, suspects, steps, answers: new Map(), version: "" };
     contained.search = search;
@@ -215,7 +215,7 @@ export class ScopeContainment {
     this.#begin(scope, contained, incident.suspects, next);
   }
 
-  #isCurrent(scope: string, { version }: Refusal): boolean {
+  #isCurrent(scope: string, { version }: ScopeNack): boolean {
     return this.#options.versionOf(scope) === version;
   }
 

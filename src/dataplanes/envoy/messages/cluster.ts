@@ -1,7 +1,22 @@
 /** Clusters and their endpoints (envoy.config.cluster.v3, envoy.config.endpoint.v3). */
 
-import { flag, type Message, map, message, nested, nestedEach, text, texts, uint } from "../wire/protobuf.ts";
+import type { LoadBalancing } from "../../../plan/load-balancing.ts";
+import { MIN_CONCURRENT_RETRIES, RETRY_BUDGET_PERCENT } from "../../../plan/retry-limits.ts";
+import * as proto from "../wire/proto.ts";
+import {
+  double,
+  enumValue,
+  flag,
+  type Message,
+  map,
+  message,
+  nested,
+  nestedEach,
+  text,
+  texts,
+} from "../wire/protobuf.ts";
 import { adsSource, any, duration, exactMatcher, inlineBytes, socketAddress, uint32Value } from "./core.ts";
+import { loadBalancing } from "./load-balancing.ts";
 
 export interface ClusterShape {
   readonly name: string;
@@ -10,13 +25,21 @@ export interface ClusterShape {
   /** `auto` lets TLS negotiate. */
   readonly http: "1" | "2" | "auto";
   readonly connectTimeoutMs: number;
-  readonly transportSocket?: Message | undefined;
+  readonly transportSocket?: Message<proto.TransportSocket> | undefined;
   readonly weighted?: boolean;
+  /** Absent: round robin. */
+  readonly balancing?: LoadBalancing | undefined;
   /** 0: no limit. */
-  readonly limits: { readonly connections: number; readonly requests: number };
+  readonly limits: {
+    readonly connections: number;
+    readonly requests: number;
+    /** Absent: as many as requests. */
+    readonly pendingRequests?: number;
+  };
+  /** Whether retries have the budget of every data plane. */
+  readonly hasRetryBudget?: boolean;
 }
 
-const EDS = 3;
 /** Envoy has limits of its own for what is not set: 1,024. */
 const UNLIMITED = 1_000_000_000;
 /**
@@ -31,40 +54,59 @@ export const BUFFER_BYTES: number = 256 * 1024;
 export const STREAM_WINDOW_BYTES: number = 256 * 1024;
 export const CONNECTION_WINDOW_BYTES: number = 1024 * 1024;
 
+const retryBudget: Message<proto.RetryBudget> = message(
+  nested(proto.RetryBudget.budgetPercent, message(double(proto.Percent.value, RETRY_BUDGET_PERCENT))),
+  uint32Value(proto.RetryBudget.minRetryConcurrency, MIN_CONCURRENT_RETRIES),
+);
+
 /**
  * Circuit breakers: the only limits that Envoy can hold here. Filter chains are shared by all
  * tenants and know no owner, but a cluster is one backend's. Requests that wait for a connection
  * are limited like those that have one: all of them may wait while the first connections are being
  * made. Of the two priorities no route uses the high one.
  */
-function circuitBreakers({ connections, requests }: ClusterShape["limits"]): Message {
+function circuitBreakers({
+  limits: { connections, requests, pendingRequests = requests },
+  hasRetryBudget = false,
+}: ClusterShape): Message<proto.CircuitBreakers> {
   const thresholds = message(
-    uint32Value(2, connections || UNLIMITED),
-    uint32Value(3, requests || UNLIMITED),
-    uint32Value(4, requests || UNLIMITED),
-    uint32Value(5, UNLIMITED),
+    uint32Value(proto.Thresholds.maxConnections, connections || UNLIMITED),
+    uint32Value(proto.Thresholds.maxPendingRequests, pendingRequests || UNLIMITED),
+    uint32Value(proto.Thresholds.maxRequests, requests || UNLIMITED),
+    hasRetryBudget
+      ? nested(proto.Thresholds.retryBudget, retryBudget)
+      : uint32Value(proto.Thresholds.maxRetries, UNLIMITED),
   );
-  return message(nested(1, thresholds));
+  return message(nested(proto.CircuitBreakers.thresholds, thresholds));
 }
 
-export function cluster(shape: ClusterShape): Message {
+export function cluster(shape: ClusterShape): Message<proto.Cluster> {
   return message(
-    text(1, shape.name),
-    uint(2, EDS),
+    text(proto.Cluster.name, shape.name),
+    enumValue(proto.Cluster.type, proto.DiscoveryType.EDS),
     nested(
-      3,
+      proto.Cluster.edsClusterConfig,
       message(
-        nested(1, adsSource({ waits: true })),
-        shape.service === shape.name ? undefined : text(2, shape.service),
+        nested(proto.EdsClusterConfig.edsConfig, adsSource({ waits: true })),
+        shape.service === shape.name ? undefined : text(proto.EdsClusterConfig.serviceName, shape.service),
       ),
     ),
-    duration(4, shape.connectTimeoutMs),
-    uint32Value(5, BUFFER_BYTES),
-    nested(10, circuitBreakers(shape.limits)),
-    nested(24, shape.transportSocket),
-    shape.weighted === true ? nested(27, message(nested(3, message()))) : undefined,
-    map(36, [["envoy.extensions.upstreams.http.v3.HttpProtocolOptions", httpOptions(shape.http)]]),
+    duration(proto.Cluster.connectTimeout, shape.connectTimeoutMs),
+    uint32Value(proto.Cluster.perConnectionBufferLimitBytes, BUFFER_BYTES),
+    nested(proto.Cluster.circuitBreakers, circuitBreakers(shape)),
+    nested(proto.Cluster.transportSocket, shape.transportSocket),
+    shape.balancing === undefined
+      ? undefined
+      : nested(proto.Cluster.loadBalancingPolicy, loadBalancing(shape.balancing)),
+    shape.weighted === true ? nested(proto.Cluster.commonLbConfig, localityWeighted()) : undefined,
+    map(proto.Cluster.typedExtensionProtocolOptions, [
+      ["envoy.extensions.upstreams.http.v3.HttpProtocolOptions", httpOptions(shape.http)],
+    ]),
   );
+}
+
+function localityWeighted(): Message<proto.CommonLbConfig> {
+  return message(nested(proto.CommonLbConfig.localityWeightedLbConfig, message()));
 }
 
 /**
@@ -75,14 +117,32 @@ export function cluster(shape: ClusterShape): Message {
  */
 const IDLE_MS: Readonly<Record<ClusterShape["http"], number>> = { "1": 1_500, auto: 1_500, "2": 60_000 };
 
-function httpOptions(http: ClusterShape["http"]): Message {
+function httpOptions(http: ClusterShape["http"]): Message<proto.Any> {
   // Trailers of a backend reach the client in HTTP/1.1 only when both sides are told so.
-  const http1 = message(flag(5, true));
-  const http2 = message(uint32Value(3, STREAM_WINDOW_BYTES), uint32Value(4, CONNECTION_WINDOW_BYTES));
-  const explicit = http === "2" ? message(nested(2, http2)) : message(nested(1, http1));
+  const http1 = message(flag(proto.Http1ProtocolOptions.enableTrailers, true));
+  const http2 = message(
+    uint32Value(proto.Http2ProtocolOptions.initialStreamWindowSize, STREAM_WINDOW_BYTES),
+    uint32Value(proto.Http2ProtocolOptions.initialConnectionWindowSize, CONNECTION_WINDOW_BYTES),
+  );
+  const explicit = (): Message<proto.ExplicitHttpConfig> =>
+    message(
+      http === "2"
+        ? nested(proto.ExplicitHttpConfig.http2ProtocolOptions, http2)
+        : nested(proto.ExplicitHttpConfig.httpProtocolOptions, http1),
+    );
+  const auto = (): Message<proto.AutoHttpConfig> =>
+    message(
+      nested(proto.AutoHttpConfig.httpProtocolOptions, http1),
+      nested(proto.AutoHttpConfig.http2ProtocolOptions, http2),
+    );
   const options = message(
-    nested(1, message(duration(1, IDLE_MS[http]))),
-    http === "auto" ? nested(5, message(nested(1, http1), nested(2, http2))) : nested(3, explicit),
+    nested(
+      proto.UpstreamHttpOptions.commonHttpProtocolOptions,
+      message(duration(proto.HttpProtocolOptions.idleTimeout, IDLE_MS[http])),
+    ),
+    http === "auto"
+      ? nested(proto.UpstreamHttpOptions.autoConfig, auto())
+      : nested(proto.UpstreamHttpOptions.explicitHttpConfig, explicit()),
   );
   return any("envoy.extensions.upstreams.http.v3.HttpProtocolOptions", options);
 }
@@ -93,25 +153,28 @@ export interface LocalityShape {
   readonly endpoints: readonly { readonly address: string; readonly port: number }[];
 }
 
-export function loadAssignment(service: string, localities: readonly LocalityShape[]): Message {
+export function loadAssignment(
+  service: string,
+  localities: readonly LocalityShape[],
+): Message<proto.ClusterLoadAssignment> {
   return message(
-    text(1, service),
+    text(proto.ClusterLoadAssignment.clusterName, service),
     nestedEach(
-      2,
+      proto.ClusterLoadAssignment.endpoints,
       localities.map(({ name, weight, endpoints }) =>
         message(
-          nested(1, message(text(3, name))),
-          nestedEach(
-            2,
-            endpoints.map(({ address, port }) =>
-              message(nested(1, message(nested(1, socketAddress(address, port))))),
-            ),
-          ),
-          uint32Value(3, weight),
+          nested(proto.LocalityLbEndpoints.locality, message(text(proto.Locality.subZone, name))),
+          nestedEach(proto.LocalityLbEndpoints.lbEndpoints, endpoints.map(lbEndpoint)),
+          uint32Value(proto.LocalityLbEndpoints.loadBalancingWeight, weight),
         ),
       ),
     ),
   );
+}
+
+function lbEndpoint({ address, port }: LocalityShape["endpoints"][number]): Message<proto.LbEndpoint> {
+  const endpoint = message(nested(proto.Endpoint.address, socketAddress(address, port)));
+  return message(nested(proto.LbEndpoint.endpoint, endpoint));
 }
 
 export interface UpstreamTlsShape {
@@ -123,30 +186,56 @@ export interface UpstreamTlsShape {
   readonly alpn: readonly string[];
 }
 
-export function upstreamTls(shape: UpstreamTlsShape): Message {
+export function upstreamTls(shape: UpstreamTlsShape): Message<proto.TransportSocket> {
   const names = shape.names.map(({ type, value }) =>
-    message(uint(1, type === "dns" ? 2 : 3), nested(2, exactMatcher(value))),
+    message(
+      enumValue(proto.SubjectAltNameMatcher.sanType, type === "dns" ? proto.SanType.DNS : proto.SanType.URI),
+      nested(proto.SubjectAltNameMatcher.matcher, exactMatcher(value)),
+    ),
   );
   const own = message(
-    "pem" in shape.authorities ? nested(1, inlineBytes(shape.authorities.pem)) : undefined,
-    nestedEach(15, names),
+    "pem" in shape.authorities
+      ? nested(proto.CertificateValidationContext.trustedCa, inlineBytes(shape.authorities.pem))
+      : undefined,
+    nestedEach(proto.CertificateValidationContext.matchTypedSubjectAltNames, names),
   );
   const validation =
     "pem" in shape.authorities
-      ? nested(3, own)
-      : nested(8, message(nested(1, own), nested(2, sdsSecret(shape.authorities.secret))));
+      ? nested(proto.CommonTlsContext.validationContext, own)
+      : nested(
+          proto.CommonTlsContext.combinedValidationContext,
+          message(
+            nested(proto.CombinedCertificateValidationContext.defaultValidationContext, own),
+            nested(
+              proto.CombinedCertificateValidationContext.validationContextSdsSecretConfig,
+              sdsSecret(shape.authorities.secret),
+            ),
+          ),
+        );
   const common = message(
-    texts(4, shape.alpn),
-    shape.clientCertificate === undefined ? undefined : nested(6, sdsSecret(shape.clientCertificate)),
+    texts(proto.CommonTlsContext.alpnProtocols, shape.alpn),
+    shape.clientCertificate === undefined
+      ? undefined
+      : nested(proto.CommonTlsContext.tlsCertificateSdsSecretConfigs, sdsSecret(shape.clientCertificate)),
     validation,
   );
-  const context = message(nested(1, common), text(2, shape.sni));
+  const context = message(
+    nested(proto.UpstreamTlsContext.commonTlsContext, common),
+    text(proto.UpstreamTlsContext.sni, shape.sni),
+  );
+  return tlsSocket(any("envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", context));
+}
+
+export function tlsSocket(config: Message<proto.Any>): Message<proto.TransportSocket> {
   return message(
-    text(1, "envoy.transport_sockets.tls"),
-    nested(3, any("envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", context)),
+    text(proto.TransportSocket.name, "envoy.transport_sockets.tls"),
+    nested(proto.TransportSocket.typedConfig, config),
   );
 }
 
-export function sdsSecret(name: string): Message {
-  return message(text(1, name), nested(2, adsSource({ waits: true })));
+export function sdsSecret(name: string): Message<proto.SdsSecretConfig> {
+  return message(
+    text(proto.SdsSecretConfig.name, name),
+    nested(proto.SdsSecretConfig.sdsConfig, adsSource({ waits: true })),
+  );
 }

@@ -2,6 +2,7 @@
  * The aggregated delta stream: what Envoy asks and what it is told (envoy.service.discovery.v3).
  */
 
+import * as proto from "../wire/proto.ts";
 import { type Message, message, nested, nestedEach, read, text, texts } from "../wire/protobuf.ts";
 
 export interface DeltaRequest {
@@ -17,32 +18,53 @@ export interface DeltaRequest {
 }
 
 export function readDeltaRequest(bytes: Uint8Array): DeltaRequest {
-  const request = read(bytes);
-  const node = request.message(1);
-  const error = request.message(7);
+  const request = read<proto.DeltaDiscoveryRequest>(bytes);
+  const node = request.message(proto.DeltaDiscoveryRequest.node);
+  const error = request.message(proto.DeltaDiscoveryRequest.errorDetail);
   return {
-    node: node === undefined ? undefined : { id: node.text(1), cluster: node.text(2) },
-    typeUrl: request.text(2),
-    subscribe: request.texts(3),
-    unsubscribe: request.texts(4),
-    initialVersions: new Map(request.messages(5).map((entry) => [entry.text(1), entry.text(2)])),
-    nonce: request.text(6),
-    error: error === undefined ? undefined : error.text(2),
+    node:
+      node === undefined
+        ? undefined
+        : { id: node.text(proto.Node.id), cluster: node.text(proto.Node.cluster) },
+    typeUrl: request.text(proto.DeltaDiscoveryRequest.typeUrl),
+    subscribe: request.texts(proto.DeltaDiscoveryRequest.resourceNamesSubscribe),
+    unsubscribe: request.texts(proto.DeltaDiscoveryRequest.resourceNamesUnsubscribe),
+    initialVersions: request.textMap(proto.DeltaDiscoveryRequest.initialResourceVersions),
+    nonce: request.text(proto.DeltaDiscoveryRequest.responseNonce),
+    error: error === undefined ? undefined : error.text(proto.Status.message),
   };
 }
 
 /** A Resource, ready to stand in any response. */
-export function resourceMessage(name: string, version: string, content: Message): Message {
-  return message(text(1, version), nested(2, content), text(3, name));
+export function resourceMessage(
+  name: string,
+  version: string,
+  content: Message<proto.Any>,
+): Message<proto.Resource> {
+  return message(
+    text(proto.Resource.version, version),
+    nested(proto.Resource.resource, content),
+    text(proto.Resource.name, name),
+  );
 }
 
 export interface DeltaResponse {
   readonly typeUrl: string;
   readonly nonce: string;
-  readonly resources: readonly Message[];
+  readonly resources: readonly Message<proto.Resource>[];
   readonly removed: readonly string[];
 }
 
-export function deltaResponse({ typeUrl, nonce, resources, removed }: DeltaResponse): Message {
-  return message(nestedEach(2, resources), text(4, typeUrl), text(5, nonce), texts(6, removed));
+export function deltaResponse({
+  typeUrl,
+  nonce,
+  resources,
+  removed,
+}: DeltaResponse): Message<proto.DeltaDiscoveryResponse> {
+  return message(
+    nestedEach(proto.DeltaDiscoveryResponse.resources, resources),
+    text(proto.DeltaDiscoveryResponse.typeUrl, typeUrl),
+    text(proto.DeltaDiscoveryResponse.nonce, nonce),
+    texts(proto.DeltaDiscoveryResponse.removedResources, removed),
+  );
 }

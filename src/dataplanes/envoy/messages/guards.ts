@@ -3,15 +3,35 @@
  * (envoy.extensions.filters.http.rbac.v3, envoy.extensions.filters.http.local_ratelimit.v3).
  */
 
-import { flag, type Message, map, message, nested, nestedEach, text, uint } from "../wire/protobuf.ts";
-import { any, boolValue, type Cidr, cidrRange, duration, extension, struct, uint32Value } from "./core.ts";
+import * as proto from "../wire/proto.ts";
+import {
+  type EnumValue,
+  enumValue,
+  flag,
+  type Message,
+  map,
+  message,
+  nested,
+  nestedEach,
+  text,
+  uint,
+} from "../wire/protobuf.ts";
+import {
+  any,
+  boolValue,
+  type Cidr,
+  cidrRange,
+  duration,
+  extension,
+  matcherExtension,
+  struct,
+  uint32Value,
+} from "./core.ts";
 import { httpFilter } from "./http-filters.ts";
 
-const RBAC = "envoy.extensions.filters.http.rbac.v3";
+const RBAC = "envoy.extensions.filters.http.rbac.v3.RBAC";
+const RBAC_PER_ROUTE = "envoy.extensions.filters.http.rbac.v3.RBACPerRoute";
 const LOCAL_RATE_LIMIT = "envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit";
-const ALLOW = 0;
-const DENY = 1;
-const ROUTE_ENTRY = 1;
 /** Under which a route says which limits it has, and the word for a limit in descriptors. */
 const LIMITS = "mergeway.limits";
 const LIMIT = "limit";
@@ -53,49 +73,74 @@ export interface AdmissionShape {
  */
 export function addressMatcher(
   { allow, deny, others }: AdmissionShape,
-  onAllowed: Message,
-  onDenied: Message,
-): Message {
-  const input = extension(
+  onAllowed: Message<proto.XdsExtension>,
+  onDenied: Message<proto.XdsExtension>,
+): Message<proto.Matcher> {
+  const input = matcherExtension(
     "address",
     "envoy.extensions.matching.common_inputs.network.v3.SourceIPInput",
     message(),
   );
-  const within = (cidrs: readonly Cidr[], action: Message): readonly Message[] => {
+  const onMatch = (action: Message<proto.XdsExtension>): Message<proto.OnMatch> =>
+    message(nested(proto.OnMatch.action, action));
+  const within = (
+    cidrs: readonly Cidr[],
+    action: Message<proto.XdsExtension>,
+  ): readonly Message<proto.FieldMatcher>[] => {
     if (cidrs.length === 0) return [];
-    const ranges = extension(
+    const ranges = matcherExtension(
       "ranges",
       "envoy.extensions.matching.input_matchers.ip.v3.Ip",
-      message(nestedEach(1, cidrs.map(cidrRange)), text(2, "guards")),
+      message(
+        nestedEach(proto.IpMatcher.cidrRanges, cidrs.map(cidrRange)),
+        text(proto.IpMatcher.statPrefix, "guards"),
+      ),
     );
-    const predicate = message(nested(1, message(nested(1, input), nested(3, ranges))));
-    return [message(nested(1, predicate), nested(2, message(nested(2, action))))];
+    const single = message(
+      nested(proto.SinglePredicate.input, input),
+      nested(proto.SinglePredicate.customMatch, ranges),
+    );
+    const predicate = message(nested(proto.Predicate.singlePredicate, single));
+    return [
+      message(
+        nested(proto.FieldMatcher.predicate, predicate),
+        nested(proto.FieldMatcher.onMatch, onMatch(action)),
+      ),
+    ];
   };
   const matchers = [...within(deny, onDenied), ...within(allow, onAllowed)];
   return message(
-    matchers.length === 0 ? undefined : nested(1, message(nestedEach(1, matchers))),
-    nested(3, message(nested(2, others ? onAllowed : onDenied))),
+    matchers.length === 0
+      ? undefined
+      : nested(proto.Matcher.matcherList, message(nestedEach(proto.MatcherList.matchers, matchers))),
+    nested(proto.Matcher.onNoMatch, onMatch(others ? onAllowed : onDenied)),
   );
 }
 
 /** Does nothing unless a route has an admission. */
-export function admissionFilter(name: string): Message {
-  return httpFilter(name, `${RBAC}.RBAC`, message());
+export function admissionFilter(name: string): Message<proto.HttpFilter> {
+  return httpFilter(name, RBAC, message());
 }
 
 /** What Envoy's response code details call it. */
 const ADDRESSES = "addresses";
 
-export function routeAdmission(admission: AdmissionShape): Message {
-  const action = (kind: number): Message =>
-    extension(ADDRESSES, "envoy.config.rbac.v3.Action", message(text(1, ADDRESSES), uint(2, kind)));
+export function routeAdmission(admission: AdmissionShape): Message<proto.Any> {
+  const action = (kind: EnumValue<proto.RbacRulesAction>): Message<proto.XdsExtension> =>
+    matcherExtension(
+      ADDRESSES,
+      "envoy.config.rbac.v3.Action",
+      message(text(proto.RbacAction.name, ADDRESSES), enumValue(proto.RbacAction.action, kind)),
+    );
+  const { ALLOW, DENY } = proto.RbacRulesAction;
   const matcher = addressMatcher(admission, action(ALLOW), action(DENY));
-  return any(`${RBAC}.RBACPerRoute`, message(nested(2, message(nested(4, matcher)))));
+  const rbac = message(nested(proto.RbacFilter.matcher, matcher));
+  return any(RBAC_PER_ROUTE, message(nested(proto.RbacPerRoute.rbac, rbac)));
 }
 
 /** For a route that lets everybody in, whatever its scope has. */
-export function admissionOff(): Message {
-  return any(`${RBAC}.RBACPerRoute`, message());
+export function admissionOff(): Message<proto.Any> {
+  return any(RBAC_PER_ROUTE, message());
 }
 
 /** Response code details of a request whose client is not let in. */
@@ -118,50 +163,62 @@ export interface LimitShape {
         readonly type: "header";
         readonly name: string;
         /** A header match of values that have a bucket of their own; the others share one. */
-        readonly match: Message;
+        readonly match: Message<proto.HeaderMatcher>;
       };
 }
 
 /** Does nothing unless a scope has limits. */
-export function limitFilter(name: string): Message {
-  return httpFilter(name, LOCAL_RATE_LIMIT, message(text(1, "limits")));
+export function limitFilter(name: string): Message<proto.HttpFilter> {
+  return httpFilter(name, LOCAL_RATE_LIMIT, message(text(proto.LocalRateLimit.statPrefix, "limits")));
 }
 
 /** What a route says to have these limits of its scope. */
-export function limitsMetadata(words: readonly string[]): Message {
-  return message(map(1, [[LIMITS, struct(Object.fromEntries(words.map((word) => [word, word])))]]));
+export function limitsMetadata(words: readonly string[]): Message<proto.Metadata> {
+  const routeLimits = struct(Object.fromEntries(words.map((word) => [word, word])));
+  return message(map(proto.Metadata.filterMetadata, [[LIMITS, routeLimits]]));
 }
 
 /**
  * All limits of a scope, with `keys` buckets for each of those that have a key. Routes without
  * limits draw from the bucket that everything else has, which is never empty.
  */
-export function scopeLimits(limits: readonly LimitShape[], keys: number): Message {
-  const always = nested(1, message(uint(1, 100)));
+export function scopeLimits(limits: readonly LimitShape[], keys: number): Message<proto.Any> {
+  const hundred = message(uint(proto.FractionalPercent.numerator, 100));
+  const always = message(nested(proto.RuntimeFractionalPercent.defaultValue, hundred));
   const endless = { most: MOST_TOKENS, perFill: MOST_TOKENS, fillMs: 1_000 };
   const config = message(
-    text(1, "limits"),
-    nested(3, tokenBucket(endless)),
-    nested(4, message(always)),
-    nested(5, message(always)),
-    nestedEach(8, limits.flatMap(descriptors)),
-    boolValue(14, false),
-    nestedEach(17, limits.flatMap(limitActions)),
-    uint32Value(18, keys),
-    flag(19, true),
+    text(proto.LocalRateLimit.statPrefix, "limits"),
+    nested(proto.LocalRateLimit.tokenBucket, tokenBucket(endless)),
+    nested(proto.LocalRateLimit.filterEnabled, always),
+    nested(proto.LocalRateLimit.filterEnforced, always),
+    nestedEach(proto.LocalRateLimit.descriptors, limits.flatMap(descriptors)),
+    boolValue(proto.LocalRateLimit.alwaysConsumeDefaultTokenBucket, false),
+    nestedEach(proto.LocalRateLimit.rateLimits, limits.flatMap(limitActions)),
+    uint32Value(proto.LocalRateLimit.maxDynamicDescriptors, keys),
+    flag(proto.LocalRateLimit.enableRetryAfterHeader, true),
   );
   return any(LOCAL_RATE_LIMIT, config);
 }
 
-function tokenBucket({ most, perFill, fillMs }: TokenBucket): Message {
-  return message(uint(1, most), uint32Value(2, perFill), duration(3, fillMs));
+function tokenBucket({ most, perFill, fillMs }: TokenBucket): Message<proto.TokenBucket> {
+  return message(
+    uint(proto.TokenBucket.maxTokens, most),
+    uint32Value(proto.TokenBucket.tokensPerFill, perFill),
+    duration(proto.TokenBucket.fillInterval, fillMs),
+  );
 }
 
 /** Entries without a value stand for every value, each with a bucket of its own. */
-function descriptors({ word, key, bucket }: LimitShape): readonly Message[] {
-  const entry = (name: string, value = ""): Message => message(text(1, name), text(2, value));
-  const descriptor = (...more: readonly Message[]): Message =>
-    message(nestedEach(1, [entry(LIMIT, word), ...more]), nested(2, tokenBucket(bucket)));
+function descriptors({ word, key, bucket }: LimitShape): readonly Message<proto.LocalRateLimitDescriptor>[] {
+  const entry = (name: string, value = ""): Message<proto.RateLimitEntry> =>
+    message(text(proto.RateLimitEntry.key, name), text(proto.RateLimitEntry.value, value));
+  const descriptor = (
+    ...more: readonly Message<proto.RateLimitEntry>[]
+  ): Message<proto.LocalRateLimitDescriptor> =>
+    message(
+      nestedEach(proto.LocalRateLimitDescriptor.entries, [entry(LIMIT, word), ...more]),
+      nested(proto.LocalRateLimitDescriptor.tokenBucket, tokenBucket(bucket)),
+    );
   switch (key.type) {
     case "all":
       return [descriptor()];
@@ -173,10 +230,19 @@ function descriptors({ word, key, bucket }: LimitShape): readonly Message[] {
 }
 
 /** Each says of a request which bucket it draws from, or nothing: that it draws from none. */
-function limitActions({ word, key }: LimitShape): readonly Message[] {
-  const path = message(text(1, LIMITS), nested(2, message(text(1, word))));
-  const ofRoute = message(nested(8, message(text(1, LIMIT), nested(2, path), uint(4, ROUTE_ENTRY))));
-  const limit = (...more: readonly Message[]): Message => message(nestedEach(3, [ofRoute, ...more]));
+function limitActions({ word, key }: LimitShape): readonly Message<proto.RateLimit>[] {
+  const path = message(
+    text(proto.MetadataKey.key, LIMITS),
+    nested(proto.MetadataKey.path, message(text(proto.PathSegment.key, word))),
+  );
+  const metadata = message(
+    text(proto.MetaData.descriptorKey, LIMIT),
+    nested(proto.MetaData.metadataKey, path),
+    enumValue(proto.MetaData.source, proto.MetadataSource.ROUTE_ENTRY),
+  );
+  const ofRoute = message(nested(proto.RateLimitAction.metadata, metadata));
+  const limit = (...more: readonly Message<proto.RateLimitAction>[]): Message<proto.RateLimit> =>
+    message(nestedEach(proto.RateLimit.actions, [ofRoute, ...more]));
   switch (key.type) {
     case "all":
       return [limit()];
@@ -184,28 +250,45 @@ function limitActions({ word, key }: LimitShape): readonly Message[] {
       return [
         limit(
           expression(WRITTEN, WRITTEN_AS_IT_IS),
-          message(nested(10, message(uint32Value(2, CLIENT_BITS)))),
+          message(
+            nested(
+              proto.RateLimitAction.maskedRemoteAddress,
+              message(uint32Value(proto.MaskedRemoteAddress.v6PrefixMaskLen, CLIENT_BITS)),
+            ),
+          ),
         ),
         limit(expression(WRITTEN, WRITTEN_AS_MAPPED), expression(CLIENT, CLIENT_OF_MAPPED)),
       ];
     case "header": {
-      const value = message(nested(3, message(text(1, key.name), text(2, VALUE))));
+      const headers = message(
+        text(proto.RequestHeaders.headerName, key.name),
+        text(proto.RequestHeaders.descriptorKey, VALUE),
+      );
+      const value = message(nested(proto.RateLimitAction.requestHeaders, headers));
       return [limit(ownAction(key.match, true), value), limit(ownAction(key.match, false))];
     }
   }
 }
 
-function ownAction(match: Message, expected: boolean): Message {
-  const value = text(1, expected ? YES : NO);
-  return message(nested(6, message(value, boolValue(2, expected), nested(3, match), text(4, OWN))));
+function ownAction(match: Message<proto.HeaderMatcher>, expected: boolean): Message<proto.RateLimitAction> {
+  const valueMatch = message(
+    text(proto.HeaderValueMatch.descriptorValue, expected ? YES : NO),
+    boolValue(proto.HeaderValueMatch.expectMatch, expected),
+    nested(proto.HeaderValueMatch.headers, match),
+    text(proto.HeaderValueMatch.descriptorKey, OWN),
+  );
+  return message(nested(proto.RateLimitAction.headerValueMatch, valueMatch));
 }
 
 /** An entry with the value of a CEL expression; if that fails, there is no descriptor. */
-function expression(key: string, cel: string): Message {
-  const descriptor = message(text(1, key), text(3, cel));
+function expression(key: string, cel: string): Message<proto.RateLimitAction> {
+  const descriptor = message(
+    text(proto.ExpressionDescriptor.descriptorKey, key),
+    text(proto.ExpressionDescriptor.text, cel),
+  );
   return message(
     nested(
-      9,
+      proto.RateLimitAction.extension,
       extension(
         "envoy.rate_limit_descriptors.expr",
         "envoy.extensions.rate_limit_descriptors.expr.v3.Descriptor",

@@ -1,8 +1,12 @@
 /** The HTTP connection manager (envoy.extensions.filters.network.http_connection_manager.v3). */
 
+import type { ForwardedParts } from "../../../plan/client-validation.ts";
+import type { ClientLimits } from "../../../plan/limits/client-limits.ts";
+import * as proto from "../wire/proto.ts";
 import {
+  type EncodedField,
+  enumValue,
   explicitUint,
-  type Field,
   flag,
   type Message,
   message,
@@ -12,6 +16,7 @@ import {
   texts,
   uint,
 } from "../wire/protobuf.ts";
+import { AUTHENTICATION_DENIED } from "./authorization.ts";
 import { CONNECTION_WINDOW_BYTES, STREAM_WINDOW_BYTES } from "./cluster.ts";
 import {
   adsSource,
@@ -22,7 +27,6 @@ import {
   duration,
   extension,
   headerOption,
-  headerOptions,
   inlineString,
   uint32Value,
 } from "./core.ts";
@@ -35,18 +39,22 @@ export interface HttpShape {
   readonly early: readonly HeaderMutation[];
   readonly scopeHeader: string;
   /** In order of their running; the router is the last. */
-  readonly filters: readonly Message[];
+  readonly filters: readonly Message<proto.HttpFilter>[];
   /** Instead of them, for WebSockets. */
-  readonly upgradeFilters: readonly Message[];
+  readonly upgradeFilters: readonly Message<proto.HttpFilter>[];
   /** Header matches of requests whose refusal is a 400. */
-  readonly badRequests: readonly Message[];
+  readonly badRequests: readonly Message<proto.HeaderMatcher>[];
   /** Whose X-Forwarded-For counts. By then the peer itself has been added to it. */
   readonly trust:
     | { readonly type: "nobody" }
     | { readonly type: "hops"; readonly hops: number }
     | { readonly type: "networks"; readonly cidrs: readonly Cidr[] };
-  readonly accessLog?: Message | undefined;
-  readonly tracing?: Message | undefined;
+  /** Of clients; absent: the same for all ports. */
+  readonly limits?: ClientLimits | undefined;
+  /** What backends are told of a client's certificate; absent: nothing. */
+  readonly clientCertificate?: ForwardedParts | undefined;
+  readonly accessLogs?: readonly Message<proto.AccessLog>[];
+  readonly tracing?: Message<proto.Tracing> | undefined;
 }
 
 /** After so long without a byte in either direction a request, or an upgraded stream, is over. */
@@ -54,62 +62,130 @@ export const STREAM_IDLE_MS = 300_000;
 
 /** Of one client's connection. */
 const CONCURRENT_STREAMS = 128;
-const PASS_THROUGH = 2;
-const KEEP_UNCHANGED = 1;
+const HEADER_MS = 10_000;
+const HEADER_COUNT = 128;
+/** Of a connection. */
+const IDLE_MS = 60_000;
 
-export function httpManager(shape: HttpShape): Message {
-  const early = extension(
-    "mergeway.early",
-    "envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation",
-    message(nestedEach(1, shape.early.map(headerMutation))),
-  );
+export function httpManager(shape: HttpShape): Message<proto.Filter> {
+  const { limits = {} } = shape;
   const config = message(
-    text(2, shape.statPrefix),
-    nested(31, scopedRoutes(shape.scopeHeader)),
-    nestedEach(5, shape.filters),
-    shape.tracing === undefined ? undefined : nested(7, shape.tracing),
-    // HTTP/1.0 is served as HTTP/1.1 is: with a Host.
-    nested(8, message(flag(2, true), flag(5, true))),
-    nested(
-      9,
-      message(
-        uint32Value(2, CONCURRENT_STREAMS),
-        uint32Value(3, STREAM_WINDOW_BYTES),
-        uint32Value(4, CONNECTION_WINDOW_BYTES),
-        flag(5, true),
-      ),
-    ),
-    shape.accessLog === undefined ? undefined : nested(13, shape.accessLog),
+    text(proto.HttpConnectionManager.statPrefix, shape.statPrefix),
+    nested(proto.HttpConnectionManager.scopedRoutes, scopedRoutes(shape.scopeHeader)),
+    nestedEach(proto.HttpConnectionManager.httpFilters, shape.filters),
+    nested(proto.HttpConnectionManager.tracing, shape.tracing),
+    nested(proto.HttpConnectionManager.httpProtocolOptions, http1Options()),
+    nested(proto.HttpConnectionManager.http2ProtocolOptions, http2Options(limits)),
+    nestedEach(proto.HttpConnectionManager.accessLog, shape.accessLogs ?? []),
     // Envoy has one way or the other.
-    boolValue(14, shape.trust.type === "nobody"),
+    boolValue(proto.HttpConnectionManager.useRemoteAddress, shape.trust.type === "nobody"),
     // Interim answers (103 Early Hints) reach the client, and the backend itself says whether it
     // wants a body.
-    flag(18, true),
-    nestedEach(23, [message(text(1, "websocket"), nestedEach(2, shape.upgradeFilters))]),
-    duration(24, STREAM_IDLE_MS),
-    flag(21, true),
+    flag(proto.HttpConnectionManager.proxy100Continue, true),
+    nested(proto.HttpConnectionManager.upgradeConfigs, webSockets(shape.upgradeFilters)),
+    duration(proto.HttpConnectionManager.streamIdleTimeout, STREAM_IDLE_MS),
+    flag(proto.HttpConnectionManager.skipXffAppend, true),
     // Nobody is internal: no client may steer the router with headers meant for the mesh. An empty
     // list would mean private addresses.
-    nested(25, message(nested(2, message(text(1, "0.0.0.0"), uint32Value(2, 32))))),
-    duration(41, 10_000),
-    boolValue(30, true),
-    flag(33, true),
-    uint(34, PASS_THROUGH),
-    nested(35, message(duration(1, 60_000), uint32Value(2, 128))),
-    uint(45, KEEP_UNCHANGED),
-    nestedEach(46, detections(shape.trust)),
-    flag(32, shape.trust.type !== "nobody"),
-    nested(38, localReplies(shape.badRequests)),
-    nested(48, message(flag(2, true))),
-    shape.early.length === 0 ? undefined : nested(52, early),
-    boolValue(40, true),
+    nested(
+      proto.HttpConnectionManager.internalAddressConfig,
+      message(nested(proto.InternalAddressConfig.cidrRanges, cidrRange(["0.0.0.0", 32]))),
+    ),
+    duration(proto.HttpConnectionManager.requestHeadersTimeout, limits.headerTimeoutMs ?? HEADER_MS),
+    limits.headerBytes === undefined
+      ? undefined
+      : uint32Value(proto.HttpConnectionManager.maxRequestHeadersKb, Math.ceil(limits.headerBytes / 1024)),
+    boolValue(proto.HttpConnectionManager.normalizePath, true),
+    flag(proto.HttpConnectionManager.mergeSlashes, true),
+    enumValue(
+      proto.HttpConnectionManager.serverHeaderTransformation,
+      proto.ServerHeaderTransformation.PASS_THROUGH,
+    ),
+    nested(proto.HttpConnectionManager.commonHttpProtocolOptions, commonOptions(limits)),
+    enumValue(
+      proto.HttpConnectionManager.pathWithEscapedSlashesAction,
+      proto.PathWithEscapedSlashesAction.KEEP_UNCHANGED,
+    ),
+    nestedEach(proto.HttpConnectionManager.originalIpDetectionExtensions, detections(shape.trust)),
+    flag(proto.HttpConnectionManager.preserveExternalRequestId, shape.trust.type !== "nobody"),
+    nested(proto.HttpConnectionManager.localReplyConfig, localReplies(shape.badRequests)),
+    nested(
+      proto.HttpConnectionManager.schemeHeaderTransformation,
+      message(flag(proto.SchemeHeaderTransformation.matchUpstream, true)),
+    ),
+    shape.early.length === 0
+      ? undefined
+      : nested(proto.HttpConnectionManager.earlyHeaderMutationExtensions, earlyMutation(shape.early)),
+    boolValue(proto.HttpConnectionManager.streamErrorOnInvalidHttpMessage, true),
+    forwardedCertificate(shape.clientCertificate),
   );
   return message(
-    text(1, "envoy.filters.network.http_connection_manager"),
+    text(proto.Filter.name, "envoy.filters.network.http_connection_manager"),
     nested(
-      4,
+      proto.Filter.typedConfig,
       any("envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", config),
     ),
+  );
+}
+
+/** What a client itself says of its certificate is removed in any case. */
+function forwardedCertificate(
+  parts: ForwardedParts | undefined,
+): readonly EncodedField<proto.HttpConnectionManager>[] {
+  if (parts === undefined) return [];
+  const details = message(
+    flag(proto.SetCurrentClientCertDetails.cert, parts === "Certificate"),
+    flag(proto.SetCurrentClientCertDetails.dns, true),
+    flag(proto.SetCurrentClientCertDetails.uri, true),
+  );
+  return [
+    enumValue(
+      proto.HttpConnectionManager.forwardClientCertDetails,
+      proto.ForwardClientCertDetails.SANITIZE_SET,
+    ),
+    nested(proto.HttpConnectionManager.setCurrentClientCertDetails, details),
+  ];
+}
+
+/** HTTP/1.0 is served as HTTP/1.1 is: with a Host. */
+function http1Options(): Message<proto.Http1ProtocolOptions> {
+  return message(
+    flag(proto.Http1ProtocolOptions.acceptHttp10, true),
+    flag(proto.Http1ProtocolOptions.enableTrailers, true),
+  );
+}
+
+function http2Options(limits: ClientLimits): Message<proto.Http2ProtocolOptions> {
+  return message(
+    uint32Value(
+      proto.Http2ProtocolOptions.maxConcurrentStreams,
+      limits.concurrentStreams ?? CONCURRENT_STREAMS,
+    ),
+    uint32Value(proto.Http2ProtocolOptions.initialStreamWindowSize, STREAM_WINDOW_BYTES),
+    uint32Value(proto.Http2ProtocolOptions.initialConnectionWindowSize, CONNECTION_WINDOW_BYTES),
+    flag(proto.Http2ProtocolOptions.allowConnect, true),
+  );
+}
+
+function commonOptions(limits: ClientLimits): Message<proto.HttpProtocolOptions> {
+  return message(
+    duration(proto.HttpProtocolOptions.idleTimeout, limits.idleMs ?? IDLE_MS),
+    uint32Value(proto.HttpProtocolOptions.maxHeadersCount, limits.headerCount ?? HEADER_COUNT),
+  );
+}
+
+function webSockets(filters: HttpShape["upgradeFilters"]): Message<proto.UpgradeConfig> {
+  return message(
+    text(proto.UpgradeConfig.upgradeType, "websocket"),
+    nestedEach(proto.UpgradeConfig.filters, filters),
+  );
+}
+
+function earlyMutation(mutations: HttpShape["early"]): Message<proto.TypedExtensionConfig> {
+  return extension(
+    "mergeway.early",
+    "envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation",
+    message(nestedEach(proto.EarlyHeaderMutation.mutations, mutations.map(headerMutation))),
   );
 }
 
@@ -117,29 +193,39 @@ export function httpManager(shape: HttpShape): Message {
  * Tried in order until one finds an address. With hops, Envoy takes the peer for the client of a
  * list that is too short: so the entries before the outermost are asked for, one by one.
  */
-function detections(trust: HttpShape["trust"]): readonly Message[] {
+function detections(trust: HttpShape["trust"]): readonly Message<proto.TypedExtensionConfig>[] {
   switch (trust.type) {
     case "nobody":
       return [];
     case "hops":
-      return Array.from({ length: trust.hops }, (_, index) => detection(uint(1, trust.hops - index)));
-    case "networks":
-      return [detection(nested(2, message(nestedEach(1, trust.cidrs.map(cidrRange)))))];
+      return Array.from({ length: trust.hops }, (_, index) =>
+        detection(uint(proto.XffConfig.xffNumTrustedHops, trust.hops - index)),
+      );
+    case "networks": {
+      const trusted = message(nestedEach(proto.XffTrustedCidrs.cidrs, trust.cidrs.map(cidrRange)));
+      return [detection(nested(proto.XffConfig.xffTrustedCidrs, trusted))];
+    }
   }
 }
 
-function detection(how: Field): Message {
+function detection(how: EncodedField<proto.XffConfig>): Message<proto.TypedExtensionConfig> {
   const type = "envoy.extensions.http.original_ip_detection.xff.v3.XffConfig";
   return extension("forwarded-for", type, message(how));
 }
 
-function scopedRoutes(scopeHeader: string): Message {
-  const extractor = message(text(1, scopeHeader), text(2, ":"), explicitUint(3, 0));
+function scopedRoutes(scopeHeader: string): Message<proto.ScopedRoutes> {
+  const extractor = message(
+    text(proto.HeaderValueExtractor.name, scopeHeader),
+    text(proto.HeaderValueExtractor.elementSeparator, ":"),
+    explicitUint(proto.HeaderValueExtractor.index, 0),
+  );
+  const fragment = message(nested(proto.FragmentBuilder.headerValueExtractor, extractor));
+  const scopes = nested(proto.ScopedRds.scopedRdsConfigSource, adsSource({ waits: true }));
   return message(
-    text(1, "scopes"),
-    nested(2, message(nested(1, message(nested(1, extractor))))),
-    nested(3, adsSource()),
-    nested(5, message(nested(1, adsSource({ waits: true })))),
+    text(proto.ScopedRoutes.name, "scopes"),
+    nested(proto.ScopedRoutes.scopeKeyBuilder, message(nested(proto.ScopeKeyBuilder.fragments, fragment))),
+    nested(proto.ScopedRoutes.rdsConfigSource, adsSource()),
+    nested(proto.ScopedRoutes.scopedRds, message(scopes)),
   );
 }
 
@@ -149,51 +235,85 @@ function scopedRoutes(scopeHeader: string): Message {
  * What is refused as malformed is 400. A backend at its limits is 503 as in Envoy, with words that
  * say so.
  */
-function localReplies(badRequests: readonly Message[]): Message {
-  const statusIs = (status: number, key: string): Message =>
-    message(nested(1, message(nested(2, message(uint(2, status), text(3, `mergeway.${key}`))))));
+function localReplies(badRequests: readonly Message<proto.HeaderMatcher>[]): Message<proto.LocalReplyConfig> {
   const refused = statusIs(403, "refused");
-  const denied = [message(nested(1, refused)), message(nested(11, detailsFilter(ADDRESS_DENIED)))];
   const addressDenied = message(
-    nested(1, message(nested(6, message(nestedEach(1, denied))))),
-    nested(3, inlineString("clients of this address are not served\n")),
+    nested(proto.ResponseMapper.filter, allOf(refused, detailsFilter("==", ADDRESS_DENIED))),
+    nested(proto.ResponseMapper.body, inlineString("clients of this address are not served\n")),
   );
+  // A service that is asked about a request may refuse it with any status, and words of its own.
+  const own = detailsFilter("!=", AUTHENTICATION_DENIED);
   const rateLimited = message(
-    nested(1, message(nested(1, statusIs(429, "limited")))),
-    nested(3, inlineString("too many requests\n")),
+    nested(proto.ResponseMapper.filter, allOf(statusIs(429, "limited"), own)),
+    nested(proto.ResponseMapper.body, inlineString("too many requests\n")),
   );
-  const badRequest = badRequests.map((header) => {
-    const both = [message(nested(1, refused)), message(nested(8, message(nested(1, header))))];
-    return message(
-      nested(1, message(nested(6, message(nestedEach(1, both))))),
-      uint32Value(2, 400),
-      nested(3, inlineString("the request is malformed")),
-    );
-  });
-  const brokenBackend = message(nested(9, message(texts(1, ["UC", "UR", "UPE"]))));
+  const bodyTooLarge = message(
+    nested(proto.ResponseMapper.filter, allOf(statusIs(413, "large"), own)),
+    nested(proto.ResponseMapper.body, inlineString("the request body is too large\n")),
+  );
+  const badRequest = badRequests.map((header) =>
+    message(
+      nested(proto.ResponseMapper.filter, allOf(refused, headerFilter(header))),
+      uint32Value(proto.ResponseMapper.statusCode, 400),
+      nested(proto.ResponseMapper.body, inlineString("the request is malformed")),
+    ),
+  );
   const overflow = message(
-    nested(1, message(nested(9, message(texts(1, ["UO"]))))),
-    nested(3, inlineString("too many requests to this host are in flight\n")),
-    headerOptions(5, [headerOption("retry-after", "1", "overwrite")]),
+    nested(proto.ResponseMapper.filter, responseFlags("UO")),
+    nested(proto.ResponseMapper.body, inlineString("too many requests to this host are in flight\n")),
+    nested(proto.ResponseMapper.headersToAdd, headerOption("retry-after", "1", "overwrite")),
+  );
+  const brokenBackend = message(
+    nested(proto.ResponseMapper.filter, responseFlags("UC", "UR", "UPE")),
+    uint32Value(proto.ResponseMapper.statusCode, 502),
   );
   return message(
-    nestedEach(1, [
+    nestedEach(proto.LocalReplyConfig.mappers, [
       addressDenied,
       ...badRequest,
       rateLimited,
+      bodyTooLarge,
       overflow,
-      message(nested(1, brokenBackend), uint32Value(2, 502)),
+      brokenBackend,
     ]),
   );
 }
 
-function detailsFilter(details: string): Message {
-  const expression = `response.code_details == '${details}'`;
-  return message(
-    text(1, "envoy.access_loggers.extension_filters.cel"),
+function allOf(...filters: readonly Message<proto.AccessLogFilter>[]): Message<proto.AccessLogFilter> {
+  const all = message(nestedEach(proto.AndFilter.filters, filters));
+  return message(nested(proto.AccessLogFilter.andFilter, all));
+}
+
+function statusIs(status: number, key: string): Message<proto.AccessLogFilter> {
+  const value = message(
+    uint(proto.RuntimeUInt32.defaultValue, status),
+    text(proto.RuntimeUInt32.runtimeKey, `mergeway.${key}`),
+  );
+  const comparison = message(nested(proto.ComparisonFilter.value, value));
+  const filter = message(nested(proto.StatusCodeFilter.comparison, comparison));
+  return message(nested(proto.AccessLogFilter.statusCodeFilter, filter));
+}
+
+function headerFilter(header: Message<proto.HeaderMatcher>): Message<proto.AccessLogFilter> {
+  const filter = message(nested(proto.HeaderFilter.header, header));
+  return message(nested(proto.AccessLogFilter.headerFilter, filter));
+}
+
+function responseFlags(...flags: readonly string[]): Message<proto.AccessLogFilter> {
+  const filter = message(texts(proto.ResponseFlagFilter.flags, flags));
+  return message(nested(proto.AccessLogFilter.responseFlagFilter, filter));
+}
+
+function detailsFilter(comparison: "==" | "!=", details: string): Message<proto.AccessLogFilter> {
+  const expression = message(
+    text(proto.ExpressionFilter.expression, `response.code_details ${comparison} '${details}'`),
+  );
+  const filter = message(
+    text(proto.ExtensionFilter.name, "envoy.access_loggers.extension_filters.cel"),
     nested(
-      3,
-      any("envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter", message(text(1, expression))),
+      proto.ExtensionFilter.typedConfig,
+      any("envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter", expression),
     ),
   );
+  return message(nested(proto.AccessLogFilter.extensionFilter, filter));
 }

@@ -3,8 +3,20 @@
  * names).
  */
 
-import { flag, type Message, message, nested, nestedEach, text, texts, uint } from "../wire/protobuf.ts";
-import { BUFFER_BYTES, sdsSecret } from "./cluster.ts";
+import * as proto from "../wire/proto.ts";
+import {
+  type EnumValue,
+  enumValue,
+  flag,
+  type Message,
+  message,
+  nested,
+  nestedEach,
+  text,
+  texts,
+  uint,
+} from "../wire/protobuf.ts";
+import { BUFFER_BYTES, sdsSecret, tlsSocket } from "./cluster.ts";
 import {
   adsSource,
   any,
@@ -14,8 +26,8 @@ import {
   duration,
   extension,
   inlineBytes,
+  matcherExtension,
   socketAddress,
-  struct,
   uint32Value,
 } from "./core.ts";
 import { type AdmissionShape, addressMatcher } from "./guards.ts";
@@ -24,52 +36,66 @@ export interface ListenerShape {
   readonly name: string;
   readonly address: string;
   readonly port: number;
-  readonly chains: readonly Message[];
+  readonly chains: readonly Message<proto.FilterChain>[];
   /** Reads the client's hello, so that chains can be chosen by it. */
   readonly inspectsTls: boolean;
   /** Reads a header of the PROXY protocol before everything else. */
   readonly proxyProtocol?: "required" | "optional" | undefined;
   /** False: it has no socket. */
   readonly bound?: boolean;
+  /** Of connections; those of requests are in the HTTP connection manager. */
+  readonly accessLogs?: readonly Message<proto.AccessLog>[];
 }
 
-export function tcpListener(shape: ListenerShape): Message {
+export function tcpListener(shape: ListenerShape): Message<proto.Listener> {
   const inspector = message(
-    text(1, "envoy.filters.listener.tls_inspector"),
-    nested(3, any("envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector", message())),
+    text(proto.ListenerFilter.name, "envoy.filters.listener.tls_inspector"),
+    nested(
+      proto.ListenerFilter.typedConfig,
+      any("envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector", message()),
+    ),
   );
   return message(
-    text(1, shape.name),
-    nested(2, socketAddress(shape.address, shape.port)),
-    nestedEach(3, shape.chains),
-    uint32Value(5, BUFFER_BYTES),
-    shape.proxyProtocol === undefined ? undefined : nested(9, proxyProtocol(shape.proxyProtocol)),
-    shape.inspectsTls ? nested(9, inspector) : undefined,
-    duration(15, 10_000),
-    boolValue(26, shape.bound),
-    text(28, "port"),
+    text(proto.Listener.name, shape.name),
+    nested(proto.Listener.address, socketAddress(shape.address, shape.port)),
+    nestedEach(proto.Listener.filterChains, shape.chains),
+    uint32Value(proto.Listener.perConnectionBufferLimitBytes, BUFFER_BYTES),
+    shape.proxyProtocol === undefined
+      ? undefined
+      : nested(proto.Listener.listenerFilters, proxyProtocol(shape.proxyProtocol)),
+    shape.inspectsTls ? nested(proto.Listener.listenerFilters, inspector) : undefined,
+    duration(proto.Listener.listenerFiltersTimeout, 10_000),
+    nestedEach(proto.Listener.accessLog, shape.accessLogs ?? []),
+    boolValue(proto.Listener.bindToPort, shape.bound),
+    text(proto.Listener.statPrefix, "port"),
   );
 }
 
-function proxyProtocol(need: "required" | "optional"): Message {
-  const config = message(flag(2, need === "optional"));
+function proxyProtocol(need: "required" | "optional"): Message<proto.ListenerFilter> {
+  const config = message(flag(proto.ProxyProtocol.allowRequestsWithoutProxyProtocol, need === "optional"));
   return message(
-    text(1, "envoy.filters.listener.proxy_protocol"),
-    nested(3, any("envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol", config)),
+    text(proto.ListenerFilter.name, "envoy.filters.listener.proxy_protocol"),
+    nested(
+      proto.ListenerFilter.typedConfig,
+      any("envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol", config),
+    ),
   );
 }
 
 export function udpListener(
   shape: Pick<ListenerShape, "name" | "address" | "port">,
-  proxy: Message,
-): Message {
-  const filter = message(text(1, "envoy.filters.udp_listener.udp_proxy"), nested(3, proxy));
+  proxy: Message<proto.Any>,
+): Message<proto.Listener> {
+  const filter = message(
+    text(proto.ListenerFilter.name, "envoy.filters.udp_listener.udp_proxy"),
+    nested(proto.ListenerFilter.typedConfig, proxy),
+  );
   return message(
-    text(1, shape.name),
-    nested(2, socketAddress(shape.address, shape.port, "udp")),
-    nested(9, filter),
-    nested(18, message()),
-    text(28, "port"),
+    text(proto.Listener.name, shape.name),
+    nested(proto.Listener.address, socketAddress(shape.address, shape.port, "udp")),
+    nested(proto.Listener.listenerFilters, filter),
+    nested(proto.Listener.udpListenerConfig, message()),
+    text(proto.Listener.statPrefix, "port"),
   );
 }
 
@@ -80,16 +106,20 @@ export interface UdpProxyShape {
   readonly admission?: { readonly shape: AdmissionShape; readonly others: string } | undefined;
 }
 
-export function udpProxy({ cluster, idleTimeoutMs, admission }: UdpProxyShape): Message {
-  const route = (to: string): Message =>
-    extension("route", "envoy.extensions.filters.udp.udp_proxy.v3.Route", message(text(1, to)));
+export function udpProxy({ cluster, idleTimeoutMs, admission }: UdpProxyShape): Message<proto.Any> {
+  const route = (to: string): Message<proto.XdsExtension> =>
+    matcherExtension(
+      "route",
+      "envoy.extensions.filters.udp.udp_proxy.v3.Route",
+      message(text(proto.UdpRoute.cluster, to)),
+    );
   const config = message(
-    text(1, "udp"),
-    duration(3, idleTimeoutMs),
+    text(proto.UdpProxyConfig.statPrefix, "udp"),
+    duration(proto.UdpProxyConfig.idleTimeout, idleTimeoutMs),
     nested(
-      9,
+      proto.UdpProxyConfig.matcher,
       admission === undefined
-        ? message(nested(3, message(nested(2, route(cluster)))))
+        ? message(nested(proto.Matcher.onNoMatch, message(nested(proto.OnMatch.action, route(cluster)))))
         : addressMatcher(admission.shape, route(cluster), route(admission.others)),
     ),
   );
@@ -103,22 +133,24 @@ export interface ChainShape {
   /** Client addresses; absent: whatever no other chain with the same names takes. */
   readonly sources?: readonly Cidr[] | undefined;
   readonly tls: boolean;
-  readonly transportSocket?: Message | undefined;
-  readonly filter: Message;
+  readonly transportSocket?: Message<proto.TransportSocket> | undefined;
+  readonly filter: Message<proto.Filter>;
 }
 
-export function filterChain(shape: ChainShape): Message {
+export function filterChain(shape: ChainShape): Message<proto.FilterChain> {
   const match = message(
-    nestedEach(6, (shape.sources ?? []).map(cidrRange)),
-    shape.tls ? text(9, "tls") : undefined,
-    texts(11, shape.serverNames),
+    nestedEach(proto.FilterChainMatch.sourcePrefixRanges, (shape.sources ?? []).map(cidrRange)),
+    shape.tls ? text(proto.FilterChainMatch.transportProtocol, "tls") : undefined,
+    texts(proto.FilterChainMatch.serverNames, shape.serverNames),
   );
   return message(
-    match.length === 0 ? undefined : nested(1, match),
-    nested(3, shape.filter),
-    nested(6, shape.transportSocket),
-    text(7, shape.name),
-    shape.transportSocket === undefined ? undefined : duration(9, 5_000),
+    match.length === 0 ? undefined : nested(proto.FilterChain.filterChainMatch, match),
+    nested(proto.FilterChain.filters, shape.filter),
+    nested(proto.FilterChain.transportSocket, shape.transportSocket),
+    text(proto.FilterChain.name, shape.name),
+    shape.transportSocket === undefined
+      ? undefined
+      : duration(proto.FilterChain.transportSocketConnectTimeout, 5_000),
   );
 }
 
@@ -127,24 +159,26 @@ export interface TcpProxyShape {
   readonly idleTimeoutMs: number;
 }
 
-export function tcpProxy({ clusters, idleTimeoutMs }: TcpProxyShape): Message {
+export function tcpProxy({ clusters, idleTimeoutMs }: TcpProxyShape): Message<proto.Filter> {
   const [only] = clusters;
   const weighted = message(
     nestedEach(
-      1,
-      clusters.map(({ name, weight }) => message(text(1, name), uint(2, weight))),
+      proto.TcpWeightedCluster.clusters,
+      clusters.map(({ name, weight }) =>
+        message(text(proto.TcpClusterWeight.name, name), uint(proto.TcpClusterWeight.weight, weight)),
+      ),
     ),
   );
   const config = message(
-    text(1, "tcp"),
-    clusters.length === 1 ? text(2, only?.name) : undefined,
-    uint32Value(7, 3),
-    duration(8, idleTimeoutMs),
-    clusters.length === 1 ? undefined : nested(10, weighted),
+    text(proto.TcpProxy.statPrefix, "tcp"),
+    clusters.length === 1 ? text(proto.TcpProxy.cluster, only?.name) : undefined,
+    uint32Value(proto.TcpProxy.maxConnectAttempts, 3),
+    duration(proto.TcpProxy.idleTimeout, idleTimeoutMs),
+    clusters.length === 1 ? undefined : nested(proto.TcpProxy.weightedClusters, weighted),
   );
   return message(
-    text(1, "envoy.filters.network.tcp_proxy"),
-    nested(4, any("envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy", config)),
+    text(proto.Filter.name, "envoy.filters.network.tcp_proxy"),
+    nested(proto.Filter.typedConfig, any("envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy", config)),
   );
 }
 
@@ -170,6 +204,8 @@ export interface ClientValidationShape {
   readonly required: boolean;
   /** PEM; empty: no certificate is ever valid. */
   readonly authorities: string;
+  /** `DNS:alice.example`: the certificate must have one of them. Absent: any. */
+  readonly subjectAltNames?: readonly string[] | undefined;
 }
 
 /**
@@ -178,71 +214,101 @@ export interface ClientValidationShape {
  */
 const GROUPS: readonly string[] = ["X25519MLKEM768", "X25519", "P-256", "P-384"];
 
-const ACCEPT_UNTRUSTED = 1;
 /** The digest of no certificate. */
 const NOBODY: string = "0".repeat(64);
 
-export function downstreamTls(shape: DownstreamTlsShape): Message {
+export function downstreamTls(shape: DownstreamTlsShape): Message<proto.TransportSocket> {
   const { certificates, clients } = shape;
   const onDemand = "bySni" in certificates;
   const parameters = message(
-    uint(1, versionOf(shape.minVersion)),
-    uint(2, versionOf(shape.maxVersion)),
-    texts(4, GROUPS),
+    enumValue(proto.TlsParameters.tlsMinimumProtocolVersion, versionOf(shape.minVersion)),
+    enumValue(proto.TlsParameters.tlsMaximumProtocolVersion, versionOf(shape.maxVersion)),
+    texts(proto.TlsParameters.ecdhCurves, GROUPS),
   );
   const common = message(
-    nested(1, parameters),
-    clients === undefined ? undefined : nested(3, clientValidation(clients)),
-    texts(4, shape.alpn),
-    onDemand ? undefined : nestedEach(6, certificates.secrets.map(sdsSecret)),
-    onDemand ? nested(16, certificateBySni(certificates.bySni)) : undefined,
+    nested(proto.CommonTlsContext.tlsParams, parameters),
+    clients === undefined
+      ? undefined
+      : nested(proto.CommonTlsContext.validationContext, clientValidation(clients)),
+    texts(proto.CommonTlsContext.alpnProtocols, shape.alpn),
+    onDemand
+      ? undefined
+      : nestedEach(
+          proto.CommonTlsContext.tlsCertificateSdsSecretConfigs,
+          certificates.secrets.map(sdsSecret),
+        ),
+    onDemand
+      ? nested(proto.CommonTlsContext.customTlsCertificateSelector, certificateBySni(certificates.bySni))
+      : undefined,
   );
   const context = message(
-    nested(1, common),
-    boolValue(2, clients?.required),
+    nested(proto.DownstreamTlsContext.commonTlsContext, common),
+    boolValue(proto.DownstreamTlsContext.requireClientCertificate, clients?.required),
     // The selector insists on both: a resumed session would skip it.
-    onDemand ? flag(7, true) : undefined,
-    onDemand ? flag(10, true) : undefined,
+    onDemand ? flag(proto.DownstreamTlsContext.disableStatelessSessionResumption, true) : undefined,
+    onDemand ? flag(proto.DownstreamTlsContext.disableStatefulSessionResumption, true) : undefined,
   );
-  return message(
-    text(1, "envoy.transport_sockets.tls"),
-    nested(3, any("envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext", context)),
-  );
+  return tlsSocket(any("envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext", context));
 }
 
-function versionOf(version: "1.2" | "1.3" | undefined): number | undefined {
+function versionOf(version: "1.2" | "1.3" | undefined): EnumValue<proto.TlsProtocol> | undefined {
   if (version === undefined) return undefined;
-  return version === "1.2" ? 3 : 4;
+  return version === "1.2" ? proto.TlsProtocol.TLSv1_2 : proto.TlsProtocol.TLSv1_3;
 }
 
-function clientValidation({ required, authorities }: ClientValidationShape): Message {
-  if (!required) {
+function clientValidation({
+  required,
+  authorities,
+  subjectAltNames: names,
+}: ClientValidationShape): Message<proto.CertificateValidationContext> {
+  const { ACCEPT_UNTRUSTED } = proto.TrustChainVerification;
+  // An empty list of Envoy's means any name.
+  const nobody = authorities === "" || names?.length === 0;
+  if (!nobody || (!required && authorities !== "")) {
     return message(
-      authorities === "" ? undefined : nested(1, inlineBytes(authorities)),
-      uint(10, ACCEPT_UNTRUSTED),
+      nested(proto.CertificateValidationContext.trustedCa, inlineBytes(authorities)),
+      required
+        ? undefined
+        : enumValue(proto.CertificateValidationContext.trustChainVerification, ACCEPT_UNTRUSTED),
+      required
+        ? nestedEach(
+            proto.CertificateValidationContext.matchTypedSubjectAltNames,
+            (names ?? []).map(nameMatcher),
+          )
+        : undefined,
     );
   }
-  return authorities === "" ? message(texts(2, [NOBODY])) : message(nested(1, inlineBytes(authorities)));
+  return required
+    ? message(texts(proto.CertificateValidationContext.verifyCertificateHash, [NOBODY]))
+    : message(enumValue(proto.CertificateValidationContext.trustChainVerification, ACCEPT_UNTRUSTED));
 }
 
-function certificateBySni({ withoutName, ahead = [] }: SniShape): Message {
+/** A type that is not known matches no certificate. */
+function nameMatcher(name: string): Message<proto.SubjectAltNameMatcher> {
+  const [type = "", value] = [name.slice(0, name.indexOf(":")), name.slice(name.indexOf(":") + 1)];
+  const types: Readonly<Record<string, EnumValue<proto.SanType>>> = proto.SanType;
+  return message(
+    enumValue(proto.SubjectAltNameMatcher.sanType, types[type] ?? proto.SanType.OTHER_NAME),
+    nested(
+      proto.SubjectAltNameMatcher.matcher,
+      message(text(proto.StringMatcher.exact, value), flag(proto.StringMatcher.ignoreCase, type === "DNS")),
+    ),
+  );
+}
+
+function certificateBySni({ withoutName, ahead = [] }: SniShape): Message<proto.TypedExtensionConfig> {
   const mapper = extension(
     "envoy.tls.certificate_mappers.sni",
     "envoy.extensions.transport_sockets.tls.cert_mappers.sni.v3.SNI",
-    message(text(1, withoutName)),
+    message(text(proto.SniMapper.defaultValue, withoutName)),
   );
   return extension(
     "envoy.tls.certificate_selectors.on_demand_secret",
     "envoy.extensions.transport_sockets.tls.cert_selectors.on_demand_secret.v3.Config",
-    message(nested(1, adsSource()), nested(2, mapper), texts(3, ahead)),
-  );
-}
-
-/** One JSON object per line on standard output. */
-export function stdoutJsonLog(fields: Readonly<Record<string, string>>): Message {
-  const format = message(nested(2, struct(fields)));
-  return message(
-    text(1, "envoy.access_loggers.stdout"),
-    nested(4, any("envoy.extensions.access_loggers.stream.v3.StdoutAccessLog", message(nested(1, format)))),
+    message(
+      nested(proto.OnDemandSecret.configSource, adsSource()),
+      nested(proto.OnDemandSecret.certificateMapper, mapper),
+      texts(proto.OnDemandSecret.prefetchSecretNames, ahead),
+    ),
   );
 }

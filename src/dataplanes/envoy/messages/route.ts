@@ -1,8 +1,11 @@
 /** Routes (envoy.config.route.v3), cut down to what is sent. */
 
+import * as proto from "../wire/proto.ts";
 import {
+  type EncodedField,
+  type EnumValue,
+  enumValue,
   explicitText,
-  type Field,
   flag,
   type Message,
   map,
@@ -19,7 +22,6 @@ import {
   duration,
   exactMatcher,
   fraction,
-  headerOptions,
   inlineString,
   regex,
   regexMatcher,
@@ -30,33 +32,33 @@ import {
 
 export interface RouteMatchShape {
   readonly path: { readonly type: "any" | "prefix" | "elements" | "exact" | "regex"; readonly value: string };
-  readonly headers: readonly Message[];
-  readonly query: readonly Message[];
+  readonly headers: readonly Message<proto.HeaderMatcher>[];
+  readonly query: readonly Message<proto.QueryParameterMatcher>[];
   /** Out of a million; absent: all. */
   readonly share?: number;
 }
 
-export function routeMatch({ path, headers, query, share }: RouteMatchShape): Message {
+export function routeMatch({ path, headers, query, share }: RouteMatchShape): Message<proto.RouteMatch> {
   return message(
     pathField(path),
-    nestedEach(6, headers),
-    nestedEach(7, query),
-    share === undefined ? undefined : nested(9, fraction(share)),
+    nestedEach(proto.RouteMatch.headers, headers),
+    nestedEach(proto.RouteMatch.queryParameters, query),
+    share === undefined ? undefined : nested(proto.RouteMatch.runtimeFraction, fraction(share)),
   );
 }
 
-function pathField({ type, value }: RouteMatchShape["path"]): Field {
+function pathField({ type, value }: RouteMatchShape["path"]): EncodedField<proto.RouteMatch> {
   switch (type) {
     case "any":
-      return explicitText(1, "");
+      return explicitText(proto.RouteMatch.prefix, "");
     case "prefix":
-      return text(1, value);
+      return text(proto.RouteMatch.prefix, value);
     case "elements":
-      return text(14, value);
+      return text(proto.RouteMatch.pathSeparatedPrefix, value);
     case "exact":
-      return text(2, value);
+      return text(proto.RouteMatch.path, value);
     case "regex":
-      return nested(10, regex(value));
+      return nested(proto.RouteMatch.safeRegex, regex(value));
   }
 }
 
@@ -67,49 +69,74 @@ export interface ValueMatchShape {
   readonly invert?: boolean;
 }
 
-export function headerMatch({ name, type, value, invert }: ValueMatchShape): Message {
+export function headerMatch({ name, type, value, invert }: ValueMatchShape): Message<proto.HeaderMatcher> {
   const matcher = type === "exact" ? exactMatcher(value) : regexMatcher(value);
-  return message(text(1, name), flag(8, invert), nested(13, matcher));
+  return message(
+    text(proto.HeaderMatcher.name, name),
+    flag(proto.HeaderMatcher.invertMatch, invert),
+    nested(proto.HeaderMatcher.stringMatch, matcher),
+  );
 }
 
-export function queryMatch({ name, type, value }: ValueMatchShape): Message {
-  return message(text(1, name), nested(5, type === "exact" ? exactMatcher(value) : regexMatcher(value)));
+export function headerPresent(name: string): Message<proto.HeaderMatcher> {
+  return message(text(proto.HeaderMatcher.name, name), flag(proto.HeaderMatcher.presentMatch, true));
+}
+
+export function queryMatch({ name, type, value }: ValueMatchShape): Message<proto.QueryParameterMatcher> {
+  const matcher = type === "exact" ? exactMatcher(value) : regexMatcher(value);
+  return message(
+    text(proto.QueryParameterMatcher.name, name),
+    nested(proto.QueryParameterMatcher.stringMatch, matcher),
+  );
 }
 
 export interface RouteShape {
   readonly name: string;
-  readonly match: Message;
+  readonly match: Message<proto.RouteMatch>;
   readonly action: RouteActionShape;
   readonly requestHeaders?: HeaderChanges | undefined;
   readonly responseHeaders?: HeaderChanges | undefined;
-  readonly perFilter?: readonly (readonly [name: string, config: Message])[];
-  readonly metadata?: Message | undefined;
+  readonly perFilter?: FilterConfigs;
+  readonly metadata?: Message<proto.Metadata> | undefined;
 }
 
+/** By the names of filters. */
+export type FilterConfigs = readonly (readonly [name: string, config: Message<proto.Any>])[];
+
 export interface HeaderChanges {
-  readonly options: readonly Message[];
+  readonly options: readonly Message<proto.HeaderValueOption>[];
   readonly remove: readonly string[];
 }
 
 export type RouteActionShape =
-  | { readonly type: "forward"; readonly message: Message }
-  | { readonly type: "redirect"; readonly message: Message }
-  | { readonly type: "respond"; readonly status: number };
+  | { readonly type: "forward"; readonly message: Message<proto.RouteAction> }
+  | { readonly type: "redirect"; readonly message: Message<proto.RedirectAction> }
+  | { readonly type: "respond"; readonly status: number; readonly text?: string };
 
-export function route(shape: RouteShape): Message {
+export function route(shape: RouteShape): Message<proto.Route> {
   const { action } = shape;
   return message(
-    nested(1, shape.match),
-    action.type === "forward" ? nested(2, action.message) : undefined,
-    action.type === "redirect" ? nested(3, action.message) : undefined,
-    nested(4, shape.metadata),
-    action.type === "respond" ? nested(7, message(uint(1, action.status))) : undefined,
-    headerOptions(9, shape.requestHeaders?.options ?? []),
-    headerOptions(10, shape.responseHeaders?.options ?? []),
-    texts(11, shape.responseHeaders?.remove ?? []),
-    texts(12, shape.requestHeaders?.remove ?? []),
-    map(13, shape.perFilter ?? []),
-    text(14, shape.name),
+    nested(proto.Route.match, shape.match),
+    action.type === "forward" ? nested(proto.Route.route, action.message) : undefined,
+    action.type === "redirect" ? nested(proto.Route.redirect, action.message) : undefined,
+    nested(proto.Route.metadata, shape.metadata),
+    action.type === "respond" ? nested(proto.Route.directResponse, directResponse(action)) : undefined,
+    nestedEach(proto.Route.requestHeadersToAdd, shape.requestHeaders?.options ?? []),
+    nestedEach(proto.Route.responseHeadersToAdd, shape.responseHeaders?.options ?? []),
+    texts(proto.Route.responseHeadersToRemove, shape.responseHeaders?.remove ?? []),
+    texts(proto.Route.requestHeadersToRemove, shape.requestHeaders?.remove ?? []),
+    map(proto.Route.typedPerFilterConfig, shape.perFilter ?? []),
+    text(proto.Route.name, shape.name),
+  );
+}
+
+function directResponse({
+  status,
+  text: body,
+}: Extract<RouteActionShape, { type: "respond" }>): Message<proto.DirectResponseAction> {
+  return message(
+    uint(proto.DirectResponseAction.status, status),
+    body === undefined ? undefined : nested(proto.DirectResponseAction.body, inlineString(body)),
   );
 }
 
@@ -123,28 +150,32 @@ export interface ForwardShape {
   readonly idleTimeouts?: { readonly streamMs: number; readonly flushMs: number } | undefined;
   readonly hostRewrite?: string | undefined;
   readonly pathRewrite?: { readonly pattern: string; readonly replacement: string } | undefined;
-  readonly retry?: Message | undefined;
-  readonly mirrors: readonly Message[];
+  readonly retry?: Message<proto.RetryPolicy> | undefined;
+  readonly mirrors: readonly Message<proto.RequestMirrorPolicy>[];
 }
 
-export function forward(shape: ForwardShape): Message {
+export function routeAction(shape: ForwardShape): Message<proto.RouteAction> {
   const { pathRewrite } = shape;
   return message(
-    text(1, shape.cluster),
-    text(6, shape.hostRewrite),
-    duration(8, shape.timeoutMs),
-    nested(9, shape.retry),
-    duration(24, shape.idleTimeouts?.streamMs),
-    nestedEach(30, shape.mirrors),
+    text(proto.RouteAction.cluster, shape.cluster),
+    text(proto.RouteAction.hostRewriteLiteral, shape.hostRewrite),
+    duration(proto.RouteAction.timeout, shape.timeoutMs),
+    nested(proto.RouteAction.retryPolicy, shape.retry),
+    duration(proto.RouteAction.idleTimeout, shape.idleTimeouts?.streamMs),
+    nestedEach(proto.RouteAction.requestMirrorPolicies, shape.mirrors),
     pathRewrite === undefined
       ? undefined
-      : nested(32, substitution(pathRewrite.pattern, pathRewrite.replacement)),
-    duration(42, shape.idleTimeouts?.flushMs),
+      : nested(proto.RouteAction.regexRewrite, substitution(pathRewrite.pattern, pathRewrite.replacement)),
+    duration(proto.RouteAction.flushTimeout, shape.idleTimeouts?.flushMs),
   );
 }
 
-export function mirrorPolicy(cluster: string, share: number): Message {
-  return message(text(1, cluster), nested(3, fraction(share)), flag(6, true));
+export function mirrorPolicy(cluster: string, share: number): Message<proto.RequestMirrorPolicy> {
+  return message(
+    text(proto.RequestMirrorPolicy.cluster, cluster),
+    nested(proto.RequestMirrorPolicy.runtimeFraction, fraction(share)),
+    flag(proto.RequestMirrorPolicy.disableShadowHostSuffixAppend, true),
+  );
 }
 
 export interface RetryShape {
@@ -155,30 +186,39 @@ export interface RetryShape {
   readonly backoff?: { readonly firstMs: number; readonly longestMs: number };
 }
 
-export function retryPolicy(shape: RetryShape): Message {
+export function retryPolicy(shape: RetryShape): Message<proto.RetryPolicy> {
   const previousHosts = message(
-    text(1, "envoy.retry_host_predicates.previous_hosts"),
-    nested(3, any("envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate", message())),
+    text(proto.RetryHostPredicate.name, "envoy.retry_host_predicates.previous_hosts"),
+    nested(
+      proto.RetryHostPredicate.typedConfig,
+      any("envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate", message()),
+    ),
   );
   return message(
-    text(1, shape.on),
-    uint32Value(2, shape.retries),
-    duration(3, shape.perTryTimeoutMs),
-    nested(5, previousHosts),
-    uint(6, 5),
-    shape.codes.map((code) => uint(7, code)),
+    text(proto.RetryPolicy.retryOn, shape.on),
+    uint32Value(proto.RetryPolicy.numRetries, shape.retries),
+    duration(proto.RetryPolicy.perTryTimeout, shape.perTryTimeoutMs),
+    nested(proto.RetryPolicy.retryHostPredicate, previousHosts),
+    uint(proto.RetryPolicy.hostSelectionRetryMaxAttempts, 5),
+    shape.codes.map((code) => uint(proto.RetryPolicy.retriableStatusCodes, code)),
     shape.backoff === undefined
       ? undefined
-      : nested(8, message(duration(1, shape.backoff.firstMs), duration(2, shape.backoff.longestMs))),
+      : nested(
+          proto.RetryPolicy.retryBackOff,
+          message(
+            duration(proto.RetryBackOff.baseInterval, shape.backoff.firstMs),
+            duration(proto.RetryBackOff.maxInterval, shape.backoff.longestMs),
+          ),
+        ),
   );
 }
 
-const redirectCodes: ReadonlyMap<number, number> = new Map([
-  [301, 0],
-  [302, 1],
-  [303, 2],
-  [307, 3],
-  [308, 4],
+const redirectCodes: ReadonlyMap<number, EnumValue<proto.RedirectResponseCode>> = new Map([
+  [301, proto.RedirectResponseCode.MOVED_PERMANENTLY],
+  [302, proto.RedirectResponseCode.FOUND],
+  [303, proto.RedirectResponseCode.SEE_OTHER],
+  [307, proto.RedirectResponseCode.TEMPORARY_REDIRECT],
+  [308, proto.RedirectResponseCode.PERMANENT_REDIRECT],
 ]);
 
 export interface RedirectShape {
@@ -193,64 +233,75 @@ export interface RedirectShape {
 }
 
 /** Undefined: a status that Envoy has no redirect for. */
-export function redirect({ scheme, host, port, path, status }: RedirectShape): Message | undefined {
+export function redirectAction({
+  scheme,
+  host,
+  port,
+  path,
+  status,
+}: RedirectShape): Message<proto.RedirectAction> | undefined {
   const code = redirectCodes.get(status);
   if (code === undefined) return undefined;
   return message(
-    text(1, host),
-    path !== undefined && "full" in path ? text(2, path.full) : undefined,
-    uint(3, code),
-    text(7, scheme),
-    uint(8, port),
+    text(proto.RedirectAction.hostRedirect, host),
+    path !== undefined && "full" in path ? text(proto.RedirectAction.pathRedirect, path.full) : undefined,
+    enumValue(proto.RedirectAction.responseCode, code),
+    text(proto.RedirectAction.schemeRedirect, scheme),
+    uint(proto.RedirectAction.portRedirect, port),
     path !== undefined && "pattern" in path
-      ? nested(9, substitution(path.pattern, path.replacement))
+      ? nested(proto.RedirectAction.regexRewrite, substitution(path.pattern, path.replacement))
       : undefined,
   );
 }
 
 /** Keeps a filter of the connection manager away from a request. */
-export function filterOff(): Message {
-  return any("envoy.config.route.v3.FilterConfig", message(flag(3, true)));
+export function filterOff(): Message<proto.Any> {
+  return any("envoy.config.route.v3.FilterConfig", message(flag(proto.FilterConfig.disabled, true)));
 }
 
 /** A configuration of its own switches a filter on again below a level that has it off. */
-export function luaOn(): Message {
-  return any("envoy.extensions.filters.http.lua.v3.LuaPerRoute", message(nested(4, struct({ on: "1" }))));
+export function luaOn(): Message<proto.Any> {
+  const config = message(nested(proto.LuaPerRoute.filterContext, struct({ on: "1" })));
+  return any("envoy.extensions.filters.http.lua.v3.LuaPerRoute", config);
 }
 
 export interface ScopeShape {
   readonly name: string;
-  readonly routes: readonly Message[];
-  readonly retry: Message;
+  readonly routes: readonly Message<proto.Route>[];
+  readonly retry: Message<proto.RetryPolicy>;
   /** Of a body, kept for a retry. */
   readonly replayBytes: number;
   readonly removeHeaders: readonly string[];
-  readonly perFilter: readonly (readonly [name: string, config: Message])[];
+  readonly perFilter: FilterConfigs;
 }
 
 /** One virtual host for every name: which scope a request is in has been decided by its key. */
-export function scopedRoutes(shape: ScopeShape): Message {
+export function scopedRoutes(shape: ScopeShape): Message<proto.ScopedRouteConfiguration> {
   const host = message(
-    text(1, shape.name),
-    texts(2, ["*"]),
-    nestedEach(3, shape.routes),
-    nested(16, shape.retry),
-    nested(25, message(uint(1, shape.replayBytes))),
+    text(proto.VirtualHost.name, shape.name),
+    texts(proto.VirtualHost.domains, ["*"]),
+    nestedEach(proto.VirtualHost.routes, shape.routes),
+    nested(proto.VirtualHost.retryPolicy, shape.retry),
+    nested(
+      proto.VirtualHost.requestBodyBufferLimit,
+      message(uint(proto.UInt64Value.value, shape.replayBytes)),
+    ),
   );
   const configuration = message(
-    text(1, shape.name),
-    nested(2, host),
-    boolValue(7, false),
-    texts(8, shape.removeHeaders),
-    map(16, shape.perFilter),
+    text(proto.RouteConfiguration.name, shape.name),
+    nested(proto.RouteConfiguration.virtualHosts, host),
+    boolValue(proto.RouteConfiguration.validateClusters, false),
+    texts(proto.RouteConfiguration.requestHeadersToRemove, shape.removeHeaders),
+    map(proto.RouteConfiguration.typedPerFilterConfig, shape.perFilter),
   );
+  const fragment = message(text(proto.ScopeKeyFragment.stringKey, shape.name));
   return message(
-    text(1, shape.name),
-    nested(3, message(nested(1, message(text(1, shape.name))))),
-    nested(5, configuration),
+    text(proto.ScopedRouteConfiguration.name, shape.name),
+    nested(proto.ScopedRouteConfiguration.key, message(nested(proto.ScopeKey.fragments, fragment))),
+    nested(proto.ScopedRouteConfiguration.routeConfiguration, configuration),
   );
 }
 
-export function luaFilter(code: string): Message {
-  return message(nested(3, inlineString(code)));
+export function luaFilter(code: string): Message<proto.Lua> {
+  return message(nested(proto.Lua.defaultSourceCode, inlineString(code)));
 }

@@ -1,5 +1,6 @@
 /** The bootstrap configuration of an Envoy: its node id, and where its ADS server is. */
 
+import { AGENT_CLUSTER } from "../compile/names.ts";
 import { type ReadinessAddress, readinessListener } from "./readiness-listener.ts";
 
 export interface BootstrapOptions {
@@ -8,13 +9,15 @@ export interface BootstrapOptions {
   readonly server: { readonly path: string };
   readonly admin: { readonly path: string };
   readonly maxConnections: number;
-  /** `host:port` of a collector that speaks OTLP over gRPC. */
-  readonly spansTo?: string | undefined;
+  readonly isTraced?: boolean | undefined;
   /** Where Envoy itself answers readiness probes (readiness-listener.ts); absent: nowhere. */
   readonly readiness?: ReadinessAddress | undefined;
 }
 
-/** Where spans go: a cluster of the bootstrap, which is there before any listener names it. */
+/**
+ * Where Envoy's tracer would report to. It has no endpoints: spans are made of the log's lines. It
+ * is in the bootstrap, so that it is there before any listener names it.
+ */
 export const SPANS = "mergeway.spans";
 
 const ads = { ads: {}, resource_api_version: "V3", initial_fetch_timeout: "0s" };
@@ -30,6 +33,8 @@ const retry_back_off = { base_interval: "0.1s", max_interval: "5s" };
 const runtime = {
   "envoy.reloadable_features.match_headers_individually": false,
   "re2.max_program_size.error_level": 100_000,
+  // Envoy's own spans are dropped, not sent.
+  "tracing.opentelemetry.min_flush_spans": 1_000_000,
 };
 
 /**
@@ -59,7 +64,7 @@ const http2 = {
 };
 
 export function bootstrap(options: BootstrapOptions): object {
-  const { node, server, admin, maxConnections, spansTo, readiness } = options;
+  const { node, server, admin, maxConnections, isTraced, readiness } = options;
   return {
     node,
     layered_runtime: {
@@ -75,7 +80,7 @@ export function bootstrap(options: BootstrapOptions): object {
         api_type: "DELTA_GRPC",
         transport_api_version: "V3",
         set_node_on_first_message_only: true,
-        grpc_services: [{ envoy_grpc: { cluster_name: "mergeway", retry_policy: { retry_back_off } } }],
+        grpc_services: [{ envoy_grpc: { cluster_name: AGENT_CLUSTER, retry_policy: { retry_back_off } } }],
       },
       cds_config: ads,
       lds_config: ads,
@@ -84,16 +89,17 @@ export function bootstrap(options: BootstrapOptions): object {
       ...(readiness === undefined ? {} : { listeners: [readinessListener(readiness)] }),
       clusters: [
         {
-          name: "mergeway",
+          name: AGENT_CLUSTER,
           type: "STATIC",
           connect_timeout: "2s",
+          circuit_breakers: unlimited(maxConnections),
           typed_extension_protocol_options: http2,
           load_assignment: {
-            cluster_name: "mergeway",
+            cluster_name: AGENT_CLUSTER,
             endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path: server.path } } } }] }],
           },
         },
-        ...(spansTo === undefined ? [] : [spansCluster(spansTo)]),
+        ...(isTraced === true ? [SPANS_CLUSTER] : []),
       ],
     },
     memory_allocator_manager: memory,
@@ -113,20 +119,19 @@ export function bootstrap(options: BootstrapOptions): object {
   };
 }
 
-function spansCluster(to: string): object {
-  const at = to.lastIndexOf(":");
-  const address = to.slice(0, at).replace(/^\[(.*)\]$/, "$1");
-  const socket_address = { address, port_value: Number(to.slice(at + 1)) };
-  return {
-    name: SPANS,
-    type: "STRICT_DNS",
-    // Requests do not wait for the collector.
-    wait_for_warm_on_init: false,
-    connect_timeout: "2s",
-    typed_extension_protocol_options: http2,
-    load_assignment: {
-      cluster_name: SPANS,
-      endpoints: [{ lb_endpoints: [{ endpoint: { address: { socket_address } } }] }],
-    },
-  };
+/** Each body that is counted is a request; clients are limited by their connections. */
+function unlimited(maxConnections: number): object {
+  const most = maxConnections * REQUESTS_PER_CONNECTION;
+  return { thresholds: [{ max_requests: most, max_pending_requests: most }] };
 }
+
+/** Of HTTP/2, as listeners allow them. */
+const REQUESTS_PER_CONNECTION = 128;
+
+const SPANS_CLUSTER = {
+  name: SPANS,
+  type: "STATIC",
+  connect_timeout: "1s",
+  typed_extension_protocol_options: http2,
+  load_assignment: { cluster_name: SPANS },
+};

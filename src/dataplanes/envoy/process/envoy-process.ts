@@ -20,7 +20,7 @@ export interface EnvoyProcessOptions {
   readonly serverPath: string;
   readonly concurrency: number | undefined;
   readonly maxConnections: number;
-  readonly spansTo?: string | undefined;
+  readonly isTraced?: boolean | undefined;
   readonly drainSeconds: number;
   readonly extraArguments: readonly string[];
   /** Every line of its standard output, which holds access logs alone. */
@@ -55,7 +55,7 @@ export class EnvoyProcess {
       server: { path: options.serverPath },
       admin: { path: adminPath },
       maxConnections: options.maxConnections,
-      spansTo: options.spansTo,
+      isTraced: options.isTraced,
     });
     writeFileSync(this.#configPath, JSON.stringify(config), { mode: 0o600 });
     this.#start();

@@ -11,7 +11,7 @@ export function frame(payload: Uint8Array): Buffer {
 }
 
 /** Puts messages together from chunks as they arrive. */
-export class FrameReader {
+export class GrpcFrameReader {
   readonly #limit: number;
   #chunks: Buffer[] = [];
   #size = 0;

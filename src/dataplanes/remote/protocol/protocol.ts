@@ -31,6 +31,7 @@
  */
 
 import { digest } from "../../../digest/digest.ts";
+import { withCredentials, withPlainCredentials } from "../../../plan/authentication.ts";
 import { PrivateKey } from "../../../plan/certificate.ts";
 import type { ItemReport } from "../../../plan/item-report.ts";
 import type { ItemId, PlanItem } from "../../../plan/plan.ts";
@@ -95,12 +96,15 @@ export type ControllerMessage = DeltaMessage | { readonly type: "tell" } | { rea
  * The only place where a private key leaves the process: to an authenticated pod of its Gateway.
  */
 export function encodeItem(item: PlanItem): string {
-  return JSON.stringify(item.type === "certificate" ? { ...item, key: item.key.reveal() } : item);
+  if (item.type === "certificate") return JSON.stringify({ ...item, key: item.key.reveal() });
+  if (item.type === "guard") return JSON.stringify({ ...item, check: withPlainCredentials(item.check) });
+  return JSON.stringify(item);
 }
 
 export function decodeItem(text: string): PlanItem {
   const item = JSON.parse(text) as PlanItem & { key?: unknown };
-  return item.type === "certificate" ? { ...item, key: new PrivateKey(String(item.key)) } : item;
+  if (item.type === "certificate") return { ...item, key: new PrivateKey(String(item.key)) };
+  return item.type === "guard" ? { ...item, check: withCredentials(item.check) } : item;
 }
 
 export function digestOf(encoded: string): string {

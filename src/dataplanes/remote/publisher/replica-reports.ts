@@ -8,9 +8,9 @@
  * - When an item changes, its last status stays for `unconfirmedMs`: pods report within
  *   milliseconds, and a status must not flicker. After that the item is pending.
  * - The last status also stays while no pod is connected: pods serve without a controller.
- * - An item without a report becomes programmed when, for `repairMs`, a pod has served the whole
- *   plan and its reports agree with those here. The protocol loses no report. This rule holds
- *   even if it did.
+ * - An item without a report, or one whose rejection came from a pod that has gone, becomes
+ *   programmed when, for `repairMs`, a pod has served the whole plan and its reports agree with
+ *   those here. The protocol loses no report. This rule holds even if it did.
  */
 import type { ItemReport } from "../../../plan/item-report.ts";
 import type { ItemId } from "../../../plan/plan.ts";
@@ -58,6 +58,13 @@ interface ReplicaState {
   recountedAt: number;
 }
 
+/** An item of whose current version no connected pod has reported. */
+interface Unconfirmed {
+  readonly since: number;
+  /** Whether its last status stands meanwhile: the item is as it was, only the pod has gone. */
+  readonly keepsStatus: boolean;
+}
+
 /** The status that was last passed to the engine. */
 type Told = "programmed" | "pending" | ItemReport;
 
@@ -66,8 +73,7 @@ export class ReplicaReports {
   readonly #now: () => number;
   readonly #replicas: Map<string, Map<string, ReplicaState>> = new Map();
   readonly #told: Map<ItemId, Told> = new Map();
-  /** By Gateway: items whose current version has no report, and since when. */
-  readonly #unconfirmed: Map<string, Map<ItemId, number>> = new Map();
+  readonly #unconfirmed: Map<string, Map<ItemId, Unconfirmed>> = new Map();
   #handler: (reports: readonly ItemReport[]) => void = () => {};
 
   constructor(options: ReplicaReportsOptions) {
@@ -89,7 +95,11 @@ export class ReplicaReports {
       state.ahead = 0;
     }
     if (isDigest(message.release)) state.release = message.release;
-    for (const id of listOf(message.forgets)) if (isItemId(id)) state.reports.delete(id);
+    for (const id of listOf(message.forgets)) {
+      if (!isItemId(id)) continue;
+      state.reports.delete(id);
+      touched.push(id);
+    }
     for (const report of soundReports(message.reports))
       if (this.#keep(replica, state, report)) touched.push(report.id);
     this.#settle(replica.gateway, touched);
@@ -108,11 +118,12 @@ export class ReplicaReports {
 
   /** Items of a Gateway are new or have changed. Data planes report on those that are `awaited`. */
   planned(gateway: string, items: readonly { readonly id: ItemId; readonly awaited: boolean }[]): void {
-    const now = this.#now();
-    const unconfirmed = this.#unconfirmed.get(gateway) ?? new Map<ItemId, number>();
-    for (const { id, awaited } of items)
-      if ((awaited || this.#told.has(id)) && !unconfirmed.has(id)) unconfirmed.set(id, now);
-    if (unconfirmed.size > 0) this.#unconfirmed.set(gateway, unconfirmed);
+    const awaited = items.filter((item) => item.awaited || this.#told.has(item.id));
+    this.#doubt(
+      gateway,
+      awaited.map(({ id }) => id),
+      false,
+    );
     this.#settle(
       gateway,
       items.map(({ id }) => id),
@@ -141,12 +152,12 @@ export class ReplicaReports {
     const changed: ItemReport[] = [];
     for (const [gateway, items] of [...this.#unconfirmed]) {
       const isServed = upToDate(gateway).length > 0;
-      for (const [id, since] of [...items]) {
+      for (const [id, { since, keepsStatus }] of [...items]) {
         const age = now - since;
         if (isServed && age >= REPORT_LIMITS.repairMs) {
           this.#confirm(gateway, id);
           this.#note({ id, state: "programmed" }, changed);
-        } else if (age >= REPORT_LIMITS.unconfirmedMs && this.#told.has(id)) {
+        } else if (age >= REPORT_LIMITS.unconfirmedMs && !keepsStatus && this.#told.has(id)) {
           this.#note({ id, state: "pending" }, changed);
         }
       }
@@ -195,7 +206,10 @@ export class ReplicaReports {
     const changed: ItemReport[] = [];
     for (const id of new Set(ids)) {
       const verdict = this.#verdict(gateway, id);
-      if (verdict === undefined) continue;
+      if (verdict === undefined) {
+        if (typeof this.#told.get(id) === "object") this.#doubt(gateway, [id], true);
+        continue;
+      }
       this.#confirm(gateway, id);
       this.#note(verdict, changed);
     }
@@ -216,6 +230,18 @@ export class ReplicaReports {
       verdict ??= said;
     }
     return verdict;
+  }
+
+  #doubt(gateway: string, ids: readonly ItemId[], keepsStatus: boolean): void {
+    if (ids.length === 0) return;
+    const since = this.#now();
+    const unconfirmed = this.#unconfirmed.get(gateway) ?? new Map<ItemId, Unconfirmed>();
+    this.#unconfirmed.set(gateway, unconfirmed);
+    for (const id of ids) {
+      const known = unconfirmed.get(id);
+      if (known === undefined || (known.keepsStatus && !keepsStatus))
+        unconfirmed.set(id, { since, keepsStatus });
+    }
   }
 
   #confirm(gateway: string, id: ItemId): void {

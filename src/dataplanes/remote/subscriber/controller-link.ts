@@ -8,7 +8,7 @@ import {
   PROTOCOL,
   PROTOCOL_HEADER,
 } from "../protocol/protocol.ts";
-import type { Link, LinkEvents } from "./plan-subscriber.ts";
+import type { LinkEvents, PlanLink } from "./plan-subscriber.ts";
 
 export interface LinkTarget {
   readonly address: string;
@@ -27,7 +27,7 @@ const PING_MS = 10_000;
 const MAX_LINE = 256 * 1024 * 1024;
 
 /** The connection to one replica of the controller. It reconnects with jittered backoff. */
-export class ControllerLink implements Link {
+export class ControllerLink implements PlanLink {
   readonly address: string;
   readonly #target: LinkTarget;
   readonly #events: LinkEvents;

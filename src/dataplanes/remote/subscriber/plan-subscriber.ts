@@ -22,7 +22,7 @@ import { soundReports } from "../protocol/sound-reports.ts";
 export interface PlanSubscriberOptions {
   readonly journal: Journal;
   readonly dataPlane: DataPlane;
-  readonly openLink: (address: string, events: LinkEvents) => Link;
+  readonly openLink: (address: string, events: LinkEvents) => PlanLink;
   readonly onState?: (state: "connected" | "synced" | "disconnected", detail: string) => void;
 }
 
@@ -38,7 +38,7 @@ export interface Journal {
 }
 
 /** A connection to one replica of the controller, which is opened again whenever it is lost. */
-export interface Link {
+export interface PlanLink {
   readonly address: string;
   readonly isOpen: boolean;
   /** The protocol version of the controller, while the link is open. */
@@ -71,14 +71,14 @@ const BEATS_PER_REPETITION = 6;
 
 export class PlanSubscriber {
   readonly #options: PlanSubscriberOptions;
-  readonly #links: Map<string, Link> = new Map();
+  readonly #links: Map<string, PlanLink> = new Map();
   readonly #reports: ReportState = new ReportState();
   /** The controller that items are taken from. */
-  #source: Link | undefined;
+  #source: PlanLink | undefined;
   /** The release of the controller that sent the last items. */
   #release: string | undefined;
   /** The number of the last complete state, and the link that it came from. */
-  #named: { readonly state: number; readonly by: Link } | undefined;
+  #named: { readonly state: number; readonly by: PlanLink } | undefined;
   /** The digest of what the data plane serves. */
   #holds: string | undefined;
   #isWaiting = false;
@@ -130,9 +130,9 @@ export class PlanSubscriber {
     this.#links.clear();
   }
 
-  #open(address: string): Link {
+  #open(address: string): PlanLink {
     const { openLink, onState } = this.#options;
-    const link: Link = openLink(address, {
+    const link: PlanLink = openLink(address, {
       onOpen: () => {
         onState?.("connected", address);
         this.#tellAll(link);
@@ -155,12 +155,12 @@ export class PlanSubscriber {
     if (link !== undefined) this.#subscribe(link);
   }
 
-  #subscribe(link: Link): void {
+  #subscribe(link: PlanLink): void {
     this.#source = link;
     link.send({ type: "serve", have: Object.fromEntries(this.#options.journal.digests) });
   }
 
-  #take(message: ControllerMessage, from: Link): void {
+  #take(message: ControllerMessage, from: PlanLink): void {
     switch (message.type) {
       case "delta":
         if (from === this.#source) this.#apply(message, from);
@@ -177,7 +177,7 @@ export class PlanSubscriber {
     }
   }
 
-  #apply({ upserts, removes, synced, state, release }: DeltaMessage, from: Link): void {
+  #apply({ upserts, removes, synced, state, release }: DeltaMessage, from: PlanLink): void {
     const { dataPlane, journal, onState } = this.#options;
     const encoded = new Map<ItemId, string>();
     const items: PlanItem[] = upserts.map((text) => {
@@ -203,7 +203,7 @@ export class PlanSubscriber {
    * Takes items from another controller from now on. The stream to the former one is reset, because
    * that controller would go on sending items.
    */
-  #turnTo(link: Link): void {
+  #turnTo(link: PlanLink): void {
     const before = this.#source;
     if (before === link || !link.isOpen) return;
     this.#subscribe(link);
@@ -248,7 +248,7 @@ export class PlanSubscriber {
   }
 
   /** Sends all reports in messages of limited size. The last one has the digest of all. */
-  #tellAll(link: Link): void {
+  #tellAll(link: PlanLink): void {
     const all = this.#reports.all();
     const parts = Math.max(1, Math.ceil(all.length / REPORTS_PER_MESSAGE));
     for (let part = 0; part < parts; part++) {

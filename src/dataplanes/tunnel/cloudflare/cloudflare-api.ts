@@ -5,7 +5,7 @@
 import Cloudflare from "cloudflare";
 import { ApiFailure, failureOf, judgeApiError } from "./api-failure.ts";
 import { Credential } from "./credential.ts";
-import { DEFAULT_RETRY, type RetryPolicy, retrying } from "./retry.ts";
+import { type CallRetries, DEFAULT_RETRY, retrying } from "./retry.ts";
 import {
   desiredConfiguration,
   type IngressRule,
@@ -18,7 +18,7 @@ export interface CloudflareOptions {
   readonly token: Credential;
   /** Where the API is, if not at Cloudflare. */
   readonly baseUrl?: string;
-  readonly retry?: Partial<RetryPolicy>;
+  readonly retry?: Partial<CallRetries>;
   readonly timeoutMs?: number;
   readonly signal: AbortSignal;
 }
@@ -43,7 +43,7 @@ export interface TunnelHealth {
 export class CloudflareApi {
   readonly #client: Cloudflare;
   readonly #account: string;
-  readonly #policy: RetryPolicy;
+  readonly #policy: CallRetries;
   readonly #signal: AbortSignal;
   /** Updates carry no precondition, so read, compare and write of one process never overlap. */
   #writes: Promise<unknown> = Promise.resolve();

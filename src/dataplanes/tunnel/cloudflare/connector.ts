@@ -39,7 +39,7 @@ const DEFAULT_RESTART = { firstDelayMs: 1_000, maxDelayMs: 60_000 };
 /** A connector that ran this long starts anew without a wait. */
 const STEADY_MS = 60_000;
 
-export class Connector {
+export class ConnectorProcess {
   readonly #options: ConnectorOptions;
   readonly #stopping: AbortController = new AbortController();
   readonly #done: Promise<void>;

@@ -1,7 +1,7 @@
 /** Tunnels of one account with connectors beside us: one per Gateway, found again by its name. */
 import type { TunnelProblem } from "./api-failure.ts";
 import type { CloudflareApi } from "./cloudflare-api.ts";
-import { Connector, type ConnectorOptions } from "./connector.ts";
+import { type ConnectorOptions, ConnectorProcess } from "./connector.ts";
 import { ManagedTunnel, type ManagedTunnelTiming, problemOf } from "./managed-tunnel.ts";
 import type { Origin } from "./tunnel-configuration.ts";
 import type { TunnelLink, TunnelState } from "./tunnel-link.ts";
@@ -45,7 +45,7 @@ export class ManagedTunnels implements TunnelLink {
       origin,
       provider: tunnelByName(api, name),
       connect: ({ token, onState }) =>
-        new Connector({
+        new ConnectorProcess({
           ...connector,
           token,
           onState,

@@ -1,7 +1,7 @@
 /** Waiting and trying again, within bounds and never in step with others. */
 import { setTimeout as sleep } from "node:timers/promises";
 
-export interface RetryPolicy {
+export interface CallRetries {
   /** Tries in all, the first one included. */
   readonly attempts: number;
   readonly firstDelayMs: number;
@@ -10,7 +10,7 @@ export interface RetryPolicy {
   readonly maxAskedMs: number;
 }
 
-export const DEFAULT_RETRY: RetryPolicy = {
+export const DEFAULT_RETRY: CallRetries = {
   attempts: 5,
   firstDelayMs: 500,
   maxDelayMs: 8_000,
@@ -23,7 +23,7 @@ export type Judge = (error: unknown) => { readonly askedMs?: number } | undefine
 export async function retrying<T>(
   task: () => Promise<T>,
   judge: Judge,
-  { policy, signal }: { readonly policy: RetryPolicy; readonly signal: AbortSignal },
+  { policy, signal }: { readonly policy: CallRetries; readonly signal: AbortSignal },
 ): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -43,7 +43,7 @@ export async function retrying<T>(
 /** Exponential, with as much chance as delay: between half of it and all. */
 export function backoffMs(
   attempt: number,
-  { firstDelayMs, maxDelayMs }: Pick<RetryPolicy, "firstDelayMs" | "maxDelayMs">,
+  { firstDelayMs, maxDelayMs }: Pick<CallRetries, "firstDelayMs" | "maxDelayMs">,
 ): number {
   const whole = Math.min(firstDelayMs * 2 ** (attempt - 1), maxDelayMs);
   return whole * (0.5 + Math.random() / 2);

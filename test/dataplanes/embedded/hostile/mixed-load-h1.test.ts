@@ -80,7 +80,7 @@ async function exchange(id: string, random: () => number): Promise<void> {
   expect(body.equals(Buffer.alloc(options.method === "HEAD" ? 0 : size, id))).toBe(true);
 }
 
-it("answers each with its own", { timeout: 60_000 }, async () => {
+it("every request of a mixed load gets its own answer", { timeout: 60_000 }, async () => {
   const random = seeded(1);
   let next = 0;
   const client = async (): Promise<void> => {

@@ -305,7 +305,7 @@ describe("HTTP/2: frames that break the rules end the connection", () => {
     await bystander();
   });
 
-  it("a lower stream after a higher one, which is not served", async () => {
+  it("a lower stream after a higher one is not served", async () => {
     const connection = await RawH2.open(sockets, gateway.port);
     const late = request([["x-id", "late"]]);
     connection.send(headersFrames(5, request()), headersFrames(3, late));
@@ -315,7 +315,7 @@ describe("HTTP/2: frames that break the rules end the connection", () => {
     await bystander();
   });
 
-  it("but a client that says goodbye still gets its answers", async () => {
+  it("a client that says goodbye still gets its answers", async () => {
     const connection = await RawH2.open(sockets, gateway.port);
     connection.send(fine, frame(goaway, 0, 0, Buffer.concat([u32(0), u32(0)])));
     await connection.until(() => connection.closed || connection.find(headers, 1) !== undefined);
@@ -370,7 +370,7 @@ describe("HTTP/2: floods end the connection that sends them and no other", () =>
     expect(observed.of("rapid").length).toBeLessThan(1_000);
   });
 
-  it("CONTINUATION without end", async () => {
+  it("CONTINUATION without end ends the connection", async () => {
     const connection = await RawH2.open(sockets, gateway.port);
     connection.send(frame(headers, END_STREAM, 1, hpack(request())));
     const part = hpack([["a", "b".repeat(10_000)]]);
@@ -378,7 +378,7 @@ describe("HTTP/2: floods end the connection that sends them and no other", () =>
     await bystander();
   });
 
-  it("empty CONTINUATIONs without end", async () => {
+  it("empty CONTINUATIONs without end end the connection", async () => {
     const connection = await RawH2.open(sockets, gateway.port);
     connection.send(frame(headers, END_STREAM, 1, hpack(request())));
     const empty = Buffer.concat(Array.from({ length: 1_000 }, () => frame(continuation, 0, 1)));
@@ -386,7 +386,7 @@ describe("HTTP/2: floods end the connection that sends them and no other", () =>
     await bystander();
   });
 
-  it("a header that unpacks to far more than it is", async () => {
+  it("a header that unpacks to far more than it is gets refused", async () => {
     const connection = await RawH2.open(sockets, gateway.port);
     // One large entry into the dynamic table, then that entry a thousand times.
     const name = Buffer.from([0x40, 1, 97]);

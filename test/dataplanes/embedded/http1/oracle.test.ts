@@ -63,12 +63,12 @@ async function agree(text: string): Promise<number> {
   return accepted.filter(({ complete }) => complete).length;
 }
 
-describe("llhttp reads the same", () => {
-  it.each(corpus)("%s", async (_name, send) => {
+describe("llhttp", () => {
+  it.each(corpus)("reads the same of: %s", async (_name, send) => {
     await agree(send);
   });
 
-  it("of generated requests", { timeout: 120_000 }, async () => {
+  it("reads generated requests the same", { timeout: 120_000 }, async () => {
     let whole = 0;
     await fc.assert(
       fc.asyncProperty(generatedRequests, async (text) => {
@@ -80,7 +80,7 @@ describe("llhttp reads the same", () => {
     expect(whole).toBeGreaterThan(RUNS / 4);
   });
 
-  it("of generated answers", { timeout: 120_000 }, async () => {
+  it("reads generated answers the same", { timeout: 120_000 }, async () => {
     let whole = 0;
     await fc.assert(
       fc.asyncProperty(generatedAnswer, fc.constantFrom("GET", "HEAD"), async (text, method) => {

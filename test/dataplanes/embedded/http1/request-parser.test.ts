@@ -27,7 +27,7 @@ describe("a request is read the same wherever its bytes are cut", () => {
     expect(readRequests(byteByByte(bytes))).toEqual(whole);
   });
 
-  it("whatever it is", () => {
+  it("a generated request is read the same, whatever it is", () => {
     fc.assert(
       fc.property(generatedRequests, (text) => {
         const bytes = Buffer.from(text, "latin1");

@@ -61,7 +61,7 @@ describe("a backend that takes no streams", () => {
     expect(none.connections).toBe(1);
   });
 
-  test("and says goodbye at once gets a few connections, not one after the other", async () => {
+  test("gets a few connections, not one after the other, when it says goodbye at once", async () => {
     const none = await rawBackend(sockets, {
       settings: setting(MAX_CONCURRENT_STREAMS, 0),
       onGreeted: (socket) => {
@@ -73,14 +73,14 @@ describe("a backend that takes no streams", () => {
     expect(none.connections).toBeLessThanOrEqual(3);
   });
 
-  test("is left for another endpoint that does", async () => {
+  test("is left for another endpoint that takes streams", async () => {
     const none = await rawBackend(sockets, { settings: setting(MAX_CONCURRENT_STREAMS, 0) });
     const some = await rawBackend(sockets, { onRequest: answer });
     await start([none, some]);
     expect([await status(), await status(), await status()]).toEqual([200, 200, 200]);
   });
 
-  test("and then does serves who waits", async () => {
+  test("serves who waits once it takes streams", async () => {
     const late = await rawBackend(sockets, {
       settings: setting(MAX_CONCURRENT_STREAMS, 0),
       onGreeted: (socket) => {
@@ -111,7 +111,7 @@ describe("a backend that takes one stream at a time", () => {
     expect(one.connections).toBe(4);
   });
 
-  test("and never answers: who waits for room is told so in bounded time", async () => {
+  test("never answers, and who waits for room is told so in bounded time", async () => {
     const one = await rawBackend(sockets, { settings: setting(MAX_CONCURRENT_STREAMS, 1) });
     await start([one], { http2ConnectionsPerEndpoint: 1, backendResponseTimeoutMs: 700 });
     const answers = await Promise.all([status(), status(), status()]);

@@ -88,14 +88,14 @@ function fields(count: number): Buffer {
 }
 
 describe("HTTP/2 to backends: answers", () => {
-  test.each([150, 3_000])("with %i fields, as from an HTTP/1.1 backend", (count) => {
+  test.each([150, 3_000])("an answer with %i fields is taken, as from an HTTP/1.1 backend", (count) => {
     const talk = new Conversation();
     talk.ask();
     talk.says(fields(count));
     expect(talk.heard).toEqual(["200", "end", "closed well"]);
   });
 
-  test("header, body, trailers", () => {
+  test("header, body and trailers arrive as the backend has sent them", () => {
     const talk = new Conversation();
     talk.ask();
     talk.says(headersFrames(1, ok, false), frame(data, 0, 1, Buffer.from("body")));
@@ -104,7 +104,7 @@ describe("HTTP/2 to backends: answers", () => {
     expect(talk.session.openStreams).toBe(0);
   });
 
-  test("a header alone, after others that only inform", () => {
+  test("an answer may be a header alone, after others that only inform", () => {
     const talk = new Conversation();
     talk.ask();
     talk.says(headersFrames(1, [[":status", "103"]], false), headersFrames(1, [[":status", "100"]], false));
@@ -206,7 +206,7 @@ describe("HTTP/2 to backends: answers", () => {
 });
 
 describe("HTTP/2 to backends: streams", () => {
-  test("as many as the backend takes", () => {
+  test("there are as many streams as the backend takes", () => {
     const talk = new Conversation({}, Buffer.concat([Buffer.from([0, 3]), u32(2)]));
     talk.ask();
     expect(talk.session.hasRoom).toBe(true);
@@ -216,7 +216,7 @@ describe("HTTP/2 to backends: streams", () => {
     expect(talk.session.hasRoom).toBe(true);
   });
 
-  test("refused ones say so, one by one or by a goodbye", () => {
+  test("refused streams say so, one by one or by a goodbye", () => {
     const talk = new Conversation();
     for (let i = 0; i < 3; i++) talk.ask();
     talk.says(frame(rstStream, 0, 1, u32(REFUSED)));
@@ -229,7 +229,7 @@ describe("HTTP/2 to backends: streams", () => {
     expect(talk.wire.ended).toBe(true);
   });
 
-  test("one that is cancelled is forgotten, whatever still comes of it", async () => {
+  test("a cancelled stream is forgotten, whatever still comes of it", async () => {
     const talk = new Conversation();
     talk.ask().reset(CANCEL);
     talk.says(headersFrames(1, ok, false), frame(data, END_STREAM, 1, Buffer.from("late")));

@@ -198,7 +198,7 @@ describe("HPACK: what is written can be read", () => {
   const block = fc.array(fc.tuple(names, values), { maxLength: 20 });
   const resize = fc.option(fc.constantFrom(0, 64, 200, 4_096, 100_000), { freq: 4 });
 
-  test("block after block, with tables that change their size", () => {
+  test("blocks are read one after the other, with tables that change their size", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(resize, block), { minLength: 1, maxLength: 20 }), (blocks) => {
         const encoder = new HpackEncoder();

@@ -80,7 +80,7 @@ describe("HTTP/2 sessions: however the bytes are cut, the outcome is the same", 
     };
   }
 
-  test("whole, in two pieces at every boundary, and byte by byte", async () => {
+  test("bytes mean the same whole, in two pieces at every boundary, and one by one", async () => {
     // Encodings are learnt once for the thread: not before the third time is the answer the same to
     // the byte.
     for (let round = 0; round < 3; round++) await outcomeOf([conversation]);
@@ -364,7 +364,7 @@ describe("HTTP/2 sessions: taking leave", () => {
     }
   });
 
-  test("a preface that is none", () => {
+  test("a preface that is none ends the connection", () => {
     const server = new EchoServer();
     server.session.read(Buffer.from("GET / HTTP/1.1\r\nhost: a\r\n\r\n"));
     expect(server.wire.ended).toBe(true);

@@ -1,8 +1,15 @@
 import type { RequestListener } from "node:http";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { performance } from "node:perf_hooks";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createEmbeddedDataPlane } from "../../../../src/dataplanes/embedded/embedded-data-plane.ts";
 import { RetryBudget } from "../../../../src/dataplanes/embedded/upstream/retry-budget.ts";
-import { MAX_RETRY_ATTEMPTS, RETRY_BUDGET_PERCENT } from "../../../../src/plan/retry-limits.ts";
+import {
+  MAX_RETRY_ATTEMPTS,
+  MAX_RETRY_TIME_MS,
+  MIN_RETRY_BACKOFF_MS,
+  RETRY_BUDGET_PERCENT,
+} from "../../../../src/plan/retry-limits.ts";
+import type { ForwardAction } from "../../../../src/plan/rule.ts";
 import { ask, Backends } from "../../support/http-peers.ts";
 import { backend, forwardTo, host, listener, port, rule } from "../../support/plan-builder.ts";
 import { PlaneUnderTest } from "../../support/plane-under-test.ts";
@@ -24,15 +31,17 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
+  vi.restoreAllMocks();
   await plane.close();
   await sockets.release();
   await backends.release();
 });
 
-async function start(handler: RequestListener): Promise<void> {
+async function start(handler: RequestListener, action: ForwardAction = endless): Promise<void> {
+  const served = action === endless ? route : host(shop, "shop.example", [rule({ action })]);
   plane = await PlaneUnderTest.start(
     (options) => createEmbeddedDataPlane({ ...options, workers: 0 }),
-    [http, shop, route, backend("b", [await backends.http(handler)])],
+    [http, shop, served, backend("b", [await backends.http(handler)])],
   );
 }
 
@@ -45,6 +54,52 @@ describe("retries without end", () => {
     });
     expect((await ask(plane.at(80), { host: "shop.example" })).status).toBe(503);
     expect(calls).toBe(1 + MAX_RETRY_ATTEMPTS);
+  });
+
+  test("have a pause before each of them, even where the route asks for none", async () => {
+    const times: number[] = [];
+    await start((_request, response) => {
+      times.push(performance.now());
+      response.writeHead(503).end();
+    });
+    await ask(plane.at(80), { host: "shop.example" });
+    const pauses = times.slice(1).map((time, at) => time - (times[at] ?? 0));
+    expect(pauses.length).toBe(MAX_RETRY_ATTEMPTS);
+    // A timer may be early by less than a millisecond.
+    expect(Math.min(...pauses)).toBeGreaterThan(MIN_RETRY_BACKOFF_MS - 1);
+  });
+
+  test("end with the time for all of them: none that would begin later is waited for", async () => {
+    let calls = 0;
+    const retry = { attempts: 5, codes: [503], backoffMs: MAX_RETRY_TIME_MS + 1_000 };
+    await start(
+      (_request, response) => {
+        calls++;
+        response.writeHead(503).end();
+      },
+      forwardTo("b", { retry }),
+    );
+    expect((await ask(plane.at(80), { host: "shop.example" })).status).toBe(503);
+    expect(calls).toBe(1);
+  });
+
+  test.each([
+    ["within the time for retries", MAX_RETRY_TIME_MS / 2, 3],
+    ["after the time for retries", MAX_RETRY_TIME_MS + 1, 1],
+  ])("count from the beginning of the request: a first answer %s", async (_name, lateMs, attempts) => {
+    let calls = 0;
+    const retry = { attempts: 2, codes: [503], backoffMs: 0 };
+    // Without the route's own timeouts the backend would be too late as well.
+    const action = forwardTo("b", { retry, timeouts: { requestMs: 0 } });
+    await start((_request, response) => {
+      if (++calls === 1) {
+        const now = performance.now.bind(performance);
+        vi.spyOn(performance, "now").mockImplementation(() => now() + lateMs);
+      }
+      response.writeHead(503).end();
+    }, action);
+    expect((await ask(plane.at(80), { host: "shop.example" })).status).toBe(503);
+    expect(calls).toBe(attempts);
   });
 
   test.each(["leaves", "ends its side"])("stop when the client %s", async (how) => {

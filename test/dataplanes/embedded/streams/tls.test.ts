@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { AddressInfo, Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls, createServer, TLSSocket } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
-import { identityError } from "../../../../src/dataplanes/embedded/sockets/backend-tls.ts";
+import { identityError } from "../../../../src/dataplanes/backend-tls.ts";
 import { readClientHello } from "../../../../src/dataplanes/embedded/streams/client-hello.ts";
 import type { StreamEnd } from "../../../../src/dataplanes/embedded/streams/proxy-stream.ts";
 import { serveStream } from "../../../../src/dataplanes/embedded/streams/serve-stream.ts";

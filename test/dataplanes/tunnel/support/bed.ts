@@ -18,6 +18,7 @@ import { createLogger } from "../../../../src/cli/run/logger.ts";
 import type { ServedPlane } from "../../../../src/cli/run/served-plane.ts";
 import { tunnelName, tunnelPlane } from "../../../../src/cli/run/tunnel-plane.ts";
 import type { RequestRecord } from "../../../../src/dataplanes/request-record.ts";
+import { TrafficCounts } from "../../../../src/dataplanes/traffic/traffic-counts.ts";
 import { readText } from "../../../../src/sources/files/yaml/read-text.ts";
 import { renderStatus } from "../../../../src/status/render.ts";
 import { ApiDouble, type StoredTunnel } from "./api-double.ts";
@@ -107,7 +108,7 @@ export class Bed {
     )({
       workers: 0,
       logger: createLogger("json", terminal, host.now),
-      onConnectionRefused: () => {},
+      traffic: new TrafficCounts(),
       onRequestEnd: (record) => records.push(record),
     });
     return new Bed({ api, edge, log, records, port, plane, stop, folder });

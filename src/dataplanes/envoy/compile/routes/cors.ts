@@ -1,22 +1,23 @@
 import type { CorsPolicy } from "../../../../plan/rule.ts";
 import { any, boolValue, exactMatcher, regexMatcher } from "../../messages/core.ts";
+import * as proto from "../../wire/proto.ts";
 import { type Message, message, nestedEach, text } from "../../wire/protobuf.ts";
 
 /** The configuration of the CORS filter for one route. */
-export function corsPolicy(policy: CorsPolicy): Message {
+export function corsPolicy(policy: CorsPolicy): Message<proto.Any> {
   const config = message(
-    nestedEach(1, policy.allowOrigins.map(originMatcher)),
-    text(2, policy.allowMethods.join(", ")),
-    text(3, policy.allowHeaders.join(", ")),
-    text(4, policy.exposeHeaders.join(", ")),
-    text(5, String(policy.maxAgeSeconds)),
-    boolValue(6, policy.allowCredentials),
-    boolValue(10, false),
+    nestedEach(proto.CorsPolicy.allowOriginStringMatch, policy.allowOrigins.map(originMatcher)),
+    text(proto.CorsPolicy.allowMethods, policy.allowMethods.join(", ")),
+    text(proto.CorsPolicy.allowHeaders, policy.allowHeaders.join(", ")),
+    text(proto.CorsPolicy.exposeHeaders, policy.exposeHeaders.join(", ")),
+    text(proto.CorsPolicy.maxAge, String(policy.maxAgeSeconds)),
+    boolValue(proto.CorsPolicy.allowCredentials, policy.allowCredentials),
+    boolValue(proto.CorsPolicy.forwardNotMatchingPreflights, false),
   );
   return any("envoy.extensions.filters.http.cors.v3.CorsPolicy", config);
 }
 
-function originMatcher(origin: string): Message {
+function originMatcher(origin: string): Message<proto.StringMatcher> {
   if (origin === "*") return regexMatcher(".*");
   if (!origin.includes("*")) return exactMatcher(origin);
   const pattern = origin

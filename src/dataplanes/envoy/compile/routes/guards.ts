@@ -6,13 +6,18 @@
  * - Limits are the scope's, so that all of its routes draw from the same buckets. A route says in
  *   its metadata which of them it has.
  *
+ * - Authentication is the agent's: a route tells it which guards to ask. Its scope has turned the
+ *   question off for all other routes.
+ *
  * Addresses are looked at first, whatever the order of a rule's guards: a request of which both a
- * list and a limit would not let pass is 403, and takes no token.
+ * list and a limit would not let pass is 403, and takes no token. Who sends it is asked last.
  */
 
+import { headersSetBy, isAuthentication } from "../../../../plan/authentication.ts";
 import type { GuardItem, RateLimitCheck } from "../../../../plan/guard.ts";
 import type { ItemId } from "../../../../plan/plan.ts";
 import type { Rule } from "../../../../plan/rule.ts";
+import { authenticationOff, authenticationOn } from "../../messages/authorization.ts";
 import {
   admissionOff,
   type LimitShape,
@@ -22,11 +27,12 @@ import {
   type TokenBucket,
 } from "../../messages/guards.ts";
 import { headerMatch } from "../../messages/route.ts";
+import type * as proto from "../../wire/proto.ts";
 import type { Message } from "../../wire/protobuf.ts";
 import type { Admission } from "../address-ranges.ts";
 import { admissionOfChecks, encodedAdmission, guardsOf } from "../guard-addresses.ts";
-import { ADDRESS_FILTER, LIMIT_FILTER } from "../names.ts";
-import { isToken } from "./servable.ts";
+import { ADDRESS_FILTER, AUTHENTICATION_FILTER, LIMIT_FILTER } from "../names.ts";
+import { isHeaderName } from "./servable.ts";
 
 /**
  * Buckets for all limits of a scope that have a key, in equal parts; of each limit the least
@@ -46,14 +52,18 @@ const LEAST_FILL_MS = 50;
 /** A hundred years. */
 const LONGEST_FILL_MS = 3_155_760_000_000;
 
-type PerFilter = readonly (readonly [filter: string, config: Message])[];
+type PerFilter = readonly (readonly [filter: string, config: Message<proto.Any>])[];
 
 /** What a route needs for its guards. */
 export interface RouteGuards {
   readonly perFilter: PerFilter;
-  readonly metadata?: Message;
+  readonly metadata?: Message<proto.Metadata>;
   /** A limit lets nothing pass, whoever asks; so many seconds are a period of it. */
   readonly spentSeconds?: number;
+  /** Of a body, at most. */
+  readonly maxBytes?: number;
+  /** Header fields that the backend gets from its guards alone. */
+  readonly decided: readonly string[];
 }
 
 /** What a rule's guards come to. */
@@ -62,12 +72,18 @@ interface Checked {
   readonly addresses: string;
   readonly limits: readonly string[];
   readonly spentSeconds?: number;
+  readonly maxBytes?: number;
+  /** Those that ask who sends the request. */
+  readonly authentication: readonly ItemId[];
+  /** Of a body that they want to see, at most. */
+  readonly askedBytes?: number;
+  readonly decided: readonly string[];
 }
 
 export class ScopeGuards {
   readonly #guard: (id: ItemId) => GuardItem | undefined;
   readonly #limits: Map<ItemId, LimitShape> = new Map();
-  readonly #admissions: Map<string, Message> = new Map();
+  readonly #admissions: Map<string, Message<proto.Any>> = new Map();
   /** Rules with the same guards share them; undefined: one is missing or cannot be applied. */
   readonly #known: Map<string, Checked | undefined> = new Map();
   /** The lists of addresses that the scope has for all routes that do not say otherwise. */
@@ -90,23 +106,31 @@ export class ScopeGuards {
   of(rule: Rule): RouteGuards | undefined {
     const checked = this.#check(rule);
     if (checked === undefined) return undefined;
-    const { addresses, limits, spentSeconds } = checked;
+    const { addresses, limits, spentSeconds, authentication, askedBytes, decided, maxBytes } = checked;
     return {
-      perFilter: this.#perFilter(addresses),
+      perFilter: [
+        ...this.#perFilter(addresses),
+        ...(authentication.length === 0
+          ? []
+          : [[AUTHENTICATION_FILTER, authenticationOn(authentication, askedBytes)] as const]),
+      ],
+      decided,
       ...(limits.length === 0 ? {} : { metadata: limitsMetadata(limits) }),
       ...(spentSeconds === undefined ? {} : { spentSeconds }),
+      ...(maxBytes === undefined ? {} : { maxBytes }),
     };
   }
 
   /** For a route without guards. */
   get none(): RouteGuards {
-    return { perFilter: this.#perFilter("") };
+    return { perFilter: this.#perFilter(""), decided: [] };
   }
 
   /** For the whole scope. */
   get scope(): PerFilter {
     const shared = this.#admissions.get(this.#shared);
     return [
+      [AUTHENTICATION_FILTER, authenticationOff()],
       ...(shared === undefined ? [] : [[ADDRESS_FILTER, shared] as const]),
       ...(this.#limits.size === 0
         ? []
@@ -136,7 +160,17 @@ export class ScopeGuards {
     const admission = guards && admissionOfChecks(guards);
     if (admission === undefined || guards === undefined) return undefined;
     const limits: { readonly id: ItemId; readonly check: RateLimitCheck }[] = [];
+    const sizes: number[] = [];
+    const asked: number[] = [];
     for (const { id, check } of guards) {
+      if (check.type === "requestBody") {
+        if (!Number.isSafeInteger(check.maxBytes) || check.maxBytes < 0) return undefined;
+        sizes.push(check.maxBytes);
+      }
+      if (check.type === "externalAuth" && check.maxBodyBytes !== undefined) {
+        if (!Number.isSafeInteger(check.maxBodyBytes) || check.maxBodyBytes < 1) return undefined;
+        asked.push(check.maxBodyBytes);
+      }
       if (check.type !== "rateLimit") continue;
       if (!isApplicable(check)) return undefined;
       limits.push({ id, check });
@@ -146,6 +180,10 @@ export class ScopeGuards {
       addresses: admission === "everybody" ? "" : this.#admission(guards, admission),
       limits: spent === undefined ? limits.map(({ id, check }) => this.#limit(id, check)) : [],
       ...(spent === undefined ? {} : { spentSeconds: secondsOf(spent.check) }),
+      ...(sizes.length === 0 ? {} : { maxBytes: Math.min(...sizes) }),
+      authentication: guards.filter(({ check }) => isAuthentication(check)).map(({ id }) => id),
+      ...(asked.length === 0 ? {} : { askedBytes: Math.min(...asked) }),
+      decided: guards.flatMap(({ check }) => (isAuthentication(check) ? headersSetBy(check) : [])),
     };
   }
 
@@ -176,7 +214,7 @@ function secondsOf({ periodMs }: RateLimitCheck): number {
 
 function isApplicable({ requests, periodMs, burst, key }: RateLimitCheck): boolean {
   if (![requests, periodMs, burst].every((value) => value >= 0) || periodMs === 0) return false;
-  return key.type !== "header" || isToken(key.name);
+  return key.type !== "header" || isHeaderName(key.name);
 }
 
 function keyOf({ key }: RateLimitCheck): LimitShape["key"] {

@@ -9,8 +9,9 @@ import {
   MAX_RETRY_TIME_MS,
   RETRY_BACKOFF_GROWTH,
 } from "../../../../plan/retry-limits.ts";
-import type { ForwardAction } from "../../../../plan/rule.ts";
-import { retryPolicy } from "../../messages/route.ts";
+import type { ForwardAction, RequestMatch } from "../../../../plan/rule.ts";
+import { headerMatch, retryPolicy } from "../../messages/route.ts";
+import type * as proto from "../../wire/proto.ts";
 import type { Message } from "../../wire/protobuf.ts";
 import { RETRY_ON_HEADER } from "../names.ts";
 
@@ -19,11 +20,15 @@ const UNSENT = "connect-failure,refused-stream";
 const IMPLICIT_RETRIES = 2;
 
 /** Of every scope, for rules that say nothing about it. */
-export const defaultRetry: Message = retryPolicy({ on: UNSENT, retries: IMPLICIT_RETRIES, codes: [] });
+export const defaultRetry: Message<proto.RetryPolicy> = retryPolicy({
+  on: UNSENT,
+  retries: IMPLICIT_RETRIES,
+  codes: [],
+});
 
 export interface RuleRetry {
   /** Undefined: the scope's. */
-  readonly policy: Message | undefined;
+  readonly policy: Message<proto.RetryPolicy> | undefined;
   /** Fields that would make the router retry more than the rule says. */
   readonly without: readonly string[];
 }
@@ -48,4 +53,28 @@ export function ruleRetry({ retry, timeouts }: ForwardAction): RuleRetry {
     backoff: { firstMs: pauseMs, longestMs: Math.min(pauseMs * RETRY_BACKOFF_GROWTH, longestPauseMs) },
   });
   return { policy, without: [] };
+}
+
+/** What a rule does to requests that match these headers besides. */
+export interface MethodVariant {
+  readonly action: ForwardAction;
+  readonly headers: readonly Message<proto.HeaderMatcher>[];
+}
+
+/**
+ * A rule with retries of some methods is two kinds of routes, the first of them for these methods.
+ * Envoy could leave single methods out of a policy, but would then leave them without their next
+ * endpoint, too.
+ */
+export function methodVariants(action: ForwardAction, { method }: RequestMatch): readonly MethodVariant[] {
+  const { retry, ...others } = action;
+  if (retry?.methods === undefined) return [{ action, headers: [] }];
+  const { methods, ...ofAll } = retry;
+  const named = { ...others, retry: ofAll };
+  if (method !== undefined) return [{ action: methods.includes(method) ? named : others, headers: [] }];
+  const listed = headerMatch({ name: ":method", type: "regex", value: methods.join("|") });
+  return [
+    { action: named, headers: [listed] },
+    { action: others, headers: [] },
+  ];
 }

@@ -8,41 +8,54 @@
 
 import { prefixElements } from "../../../../matching/request-match.ts";
 import type { BackendItem } from "../../../../plan/backend.ts";
-import { isWildcard } from "../../../../plan/hostname.ts";
 import type { ItemId, PortItem } from "../../../../plan/plan.ts";
 import type {
   Filters,
   ForwardAction,
   HeaderEdit,
   Mirror,
-  RedirectAction,
   RequestMatch,
   Rule,
   WeightedBackend,
 } from "../../../../plan/rule.ts";
+import { routeBodyCount } from "../../messages/body-count.ts";
 import { headerOption, MILLION } from "../../messages/core.ts";
 import { CORS_FILTER } from "../../messages/http-filters.ts";
 import { STREAM_IDLE_MS } from "../../messages/http-manager.ts";
 import {
+  type FilterConfigs,
   type ForwardShape,
-  forward,
   headerMatch,
   mirrorPolicy,
   type RouteActionShape,
   type RouteShape,
-  redirect,
   route,
+  routeAction,
   routeMatch,
 } from "../../messages/route.ts";
+import { routeSessions } from "../../messages/sessions.ts";
+import type * as proto from "../../wire/proto.ts";
 import type { Message } from "../../wire/protobuf.ts";
+import type { ClusterUse } from "../backend-cluster.ts";
 import { routeCleaning } from "../field-cleaning.ts";
-import { CLEANING_FILTER, clusterName, listenerWord, unguardedName, type Variant } from "../names.ts";
+import {
+  AGENT_CLUSTER,
+  BODY_FILTER,
+  CLEANING_FILTER,
+  clusterName,
+  listenerWord,
+  SESSION_FILTER,
+  unguardedName,
+} from "../names.ts";
+import { announced, announcesMore } from "./body-limit.ts";
 import { corsPolicy } from "./cors.ts";
+import { respondRoutes } from "./direct-response.ts";
 import type { RouteGuards, ScopeGuards } from "./guards.ts";
 import { headerChanges } from "./header-edits.ts";
-import { fullPath, pathSubstitution } from "./path-edits.ts";
-import { ruleRetry } from "./retries.ts";
-import { canMatch, headersWritable, hostWritable, isStatus } from "./servable.ts";
+import { pathSubstitution } from "./path-edits.ts";
+import { redirectOf } from "./redirects.ts";
+import { methodVariants, ruleRetry } from "./retries.ts";
+import { canMatch, headersWritable, hostWritable } from "./servable.ts";
 import { headerValueMatch, queryValueMatch } from "./value-matches.ts";
 
 export interface RuleContext {
@@ -54,13 +67,13 @@ export interface RuleContext {
   readonly listener: ItemId;
   readonly backend: (id: ItemId) => BackendItem | undefined;
   /** Told of every cluster that a route refers to. */
-  readonly uses: (backend: ItemId, variant: Variant) => void;
+  readonly uses: (backend: ItemId, use: ClusterUse) => void;
   /** Told of every backend that decides what a route looks like. */
   readonly dependsOn: (backend: ItemId) => void;
   readonly guards: ScopeGuards;
 }
 
-export function ruleRoutes(rule: Rule, context: RuleContext): readonly Message[] {
+export function ruleRoutes(rule: Rule, context: RuleContext): readonly Message<proto.Route>[] {
   const { action, match } = rule;
   if (!canMatch(match)) return [];
   const name = routeName(rule, context);
@@ -69,15 +82,41 @@ export function ruleRoutes(rule: Rule, context: RuleContext): readonly Message[]
     return [
       guarded(context.guards.none, { name: unguardedName(name), match: matchOf(match), action: BROKEN }),
     ];
-  const whole = (shape: RouteActionShape, more: Partial<RouteShape> = {}): Message =>
+  const whole = (shape: RouteActionShape, more: Partial<RouteShape> = {}): Message<proto.Route> =>
     guarded(guards, { name, match: matchOf(match), action: shape, ...more });
   if (guards.spentSeconds !== undefined) {
     const retry = headerOption("retry-after", String(guards.spentSeconds), "overwrite");
     return [whole(SPENT, { responseHeaders: { options: [retry], remove: [] } })];
   }
+  if (guards.maxBytes === undefined) return actionRoutes(rule, guards, context);
+  const counted = routeBodyCount(AGENT_CLUSTER, guards.maxBytes);
+  return [
+    guarded(guards, {
+      name,
+      match: matchOf(match, { headers: announcesMore(guards.maxBytes) }),
+      action: LARGE,
+    }),
+    ...(action.type === "forward" ? actionRoutes(rule, guards, context, announced) : []),
+    ...actionRoutes(rule, { ...guards, perFilter: [...guards.perFilter, [BODY_FILTER, counted]] }, context),
+  ];
+}
+
+/** The routes of a rule whose guards can be applied; `headers` must match besides. */
+function actionRoutes(
+  rule: Rule,
+  guards: RouteGuards,
+  context: RuleContext,
+  headers: readonly Message<proto.HeaderMatcher>[] = [],
+): readonly Message<proto.Route>[] {
+  const { action, match } = rule;
+  const name = routeName(rule, context);
+  const whole = (shape: RouteActionShape, more: Partial<RouteShape> = {}): Message<proto.Route> =>
+    guarded(guards, { name, match: matchOf(match, { headers }), action: shape, ...more });
   switch (action.type) {
     case "respond":
-      return [whole(isStatus(action.status) ? { type: "respond", status: action.status } : BROKEN)];
+      return respondRoutes(action, name).map(({ headers: own, ...shape }) =>
+        guarded(guards, { ...shape, match: matchOf(match, { headers: [...headers, ...own] }) }),
+      );
     case "redirect": {
       const shape = redirectOf(action, match, context);
       if (shape === undefined || !headersWritable(action.filters.responseHeaders)) return [whole(BROKEN)];
@@ -90,19 +129,23 @@ export function ruleRoutes(rule: Rule, context: RuleContext): readonly Message[]
       ];
     }
     case "forward":
-      // Authorisation by another service is not served here, and what it protects must not be open.
-      if (action.filters.externalAuth !== undefined) return [whole(BROKEN)];
-      return shares(action).map(({ backend, upTo }) =>
-        guarded(guards, shareRoute({ rule, action, backend, name, match: matchOf(match, upTo) }, context)),
-      );
+      return methodVariants(action, match).flatMap((variant) => {
+        const all = [...headers, ...variant.headers];
+        return shares(action).map(({ backend, upTo }) => {
+          const own = matchOf(match, { share: upTo, headers: all });
+          const parts = { rule, action: variant.action, backend, name, match: own, guards };
+          return guarded(guards, shareRoute(parts, context));
+        });
+      });
   }
 }
 
 /** A route with what its guards need; whatever it answers, they come first. */
-function guarded({ perFilter, metadata }: RouteGuards, shape: RouteShape): Message {
+function guarded({ perFilter, metadata }: RouteGuards, shape: RouteShape): Message<proto.Route> {
   return route({ ...shape, perFilter: [...perFilter, ...(shape.perFilter ?? [])], metadata });
 }
 
+const LARGE: RouteActionShape = { type: "respond", status: 413 };
 const SPENT: RouteActionShape = { type: "respond", status: 429 };
 const BROKEN: RouteActionShape = { type: "respond", status: 500 };
 
@@ -129,10 +172,12 @@ interface ShareParts {
   readonly action: ForwardAction;
   readonly backend: WeightedBackend | undefined;
   readonly name: string;
-  readonly match: Message;
+  readonly match: Message<proto.RouteMatch>;
+  readonly guards: RouteGuards;
 }
 
-function shareRoute({ rule, action, backend, name, match }: ShareParts, context: RuleContext): RouteShape {
+function shareRoute(parts: ShareParts, context: RuleContext): RouteShape {
+  const { rule, action, backend, name, match, guards } = parts;
   const id = backend?.backend;
   if (id !== undefined) context.dependsOn(id);
   if (backend === undefined || id === undefined || context.backend(id)?.refused !== undefined) {
@@ -141,7 +186,7 @@ function shareRoute({ rule, action, backend, name, match }: ShareParts, context:
   const broken = unservable(action.filters, backend.filters);
   if (broken !== undefined) return { name, match, action: { type: "respond", status: broken } };
   const variant = rule.origin.kind === "GRPCRoute" ? "h2" : "plain";
-  context.uses(id, variant);
+  context.uses(id, { variant, isRetried: action.retry !== undefined });
   const { filters, timeouts } = action;
   const retry = ruleRetry(action);
   const request = headerChanges(filters.requestHeaders, backend.filters.requestHeaders);
@@ -150,9 +195,13 @@ function shareRoute({ rule, action, backend, name, match }: ShareParts, context:
     backend.filters.responseHeaders,
     corsEdits({ ...filters, ...backend.filters }),
   );
-  const cleaning = routeCleaning({ request: request.decided, response: response.decided });
+  const cleaning = routeCleaning({
+    request: request.decided,
+    guarded: guards.decided,
+    response: response.decided,
+  });
   const pathEdit = backend.filters.rewrite?.path ?? filters.rewrite?.path;
-  const message = forward({
+  const message = routeAction({
     cluster: clusterName(context.port.gateway, id, variant),
     timeoutMs: timeouts.requestMs ?? 0,
     idleTimeouts: idleTimeouts(timeouts),
@@ -175,6 +224,7 @@ function shareRoute({ rule, action, backend, name, match }: ShareParts, context:
     perFilter: [
       ...perFilter({ ...filters, ...backend.filters }),
       ...(cleaning === undefined ? [] : [[CLEANING_FILTER, cleaning] as const]),
+      ...sessionsOf(context.backend(id)?.persistence, context),
     ],
   };
 }
@@ -184,7 +234,8 @@ function shareRoute({ rule, action, backend, name, match }: ShareParts, context:
  * stretched where it would come first.
  */
 export function idleTimeouts(timeouts: ForwardAction["timeouts"]): ForwardShape["idleTimeouts"] {
-  const { requestMs = 0, backendRequestMs = 0, unbounded } = timeouts;
+  const { requestMs = 0, backendRequestMs = 0, idleMs, unbounded } = timeouts;
+  if (idleMs !== undefined) return { streamMs: idleMs, flushMs: Math.min(idleMs, STREAM_IDLE_MS) };
   const longest = Math.max(requestMs, backendRequestMs, unbounded === true ? UNBOUNDED_IDLE_MS : 0);
   if (longest < STREAM_IDLE_MS) return undefined;
   return { streamMs: longest + IDLE_MARGIN_MS, flushMs: STREAM_IDLE_MS };
@@ -200,16 +251,28 @@ function unservable(...filters: readonly Filters[]): 500 | 502 | undefined {
   return filters.every((each) => headersWritable(each.responseHeaders)) ? undefined : 502;
 }
 
-function mirrorOf({ backend, numerator, denominator }: Mirror, context: RuleContext): readonly Message[] {
+function mirrorOf(
+  { backend, numerator, denominator }: Mirror,
+  context: RuleContext,
+): readonly Message<proto.RequestMirrorPolicy>[] {
   if (backend === undefined) return [];
   context.dependsOn(backend);
   if (context.backend(backend)?.refused !== undefined) return [];
-  context.uses(backend, "plain");
+  context.uses(backend, { variant: "plain", isRetried: false });
   const share = denominator === 0 ? 0 : Math.round((numerator * MILLION) / denominator);
   return [mirrorPolicy(clusterName(context.port.gateway, backend, "plain"), Math.min(share, MILLION))];
 }
 
-function perFilter({ cors }: Filters): readonly (readonly [filter: string, config: Message])[] {
+function sessionsOf(
+  persistence: BackendItem["persistence"],
+  { port }: Pick<RuleContext, "port">,
+): FilterConfigs {
+  return persistence === undefined
+    ? []
+    : [[SESSION_FILTER, routeSessions(persistence, port.protocol === "tls")]];
+}
+
+function perFilter({ cors }: Filters): FilterConfigs {
   return cors === undefined ? [] : [[CORS_FILTER, corsPolicy(cors)]];
 }
 
@@ -233,15 +296,24 @@ const CORS_HEADERS: readonly string[] = [
   "access-control-max-age",
 ];
 
-function matchOf({ path, method, headers, query }: RequestMatch, share?: number): Message {
+interface MoreMatch {
+  readonly share?: number | undefined;
+  readonly headers?: readonly Message<proto.HeaderMatcher>[];
+}
+
+function matchOf(
+  { path, method, headers, query }: RequestMatch,
+  more: MoreMatch = {},
+): Message<proto.RouteMatch> {
   return routeMatch({
     path: pathOf(path),
     headers: [
       ...(method === undefined ? [] : [headerMatch({ name: ":method", type: "exact", value: method })]),
       ...headers.map(headerValueMatch),
+      ...(more.headers ?? []),
     ],
     query: query.map(queryValueMatch),
-    ...(share === undefined ? {} : { share }),
+    ...(more.share === undefined ? {} : { share: more.share }),
   });
 }
 
@@ -250,35 +322,6 @@ function pathOf(path: RequestMatch["path"]): Parameters<typeof routeMatch>[0]["p
   if (path.type !== "prefix") return path;
   const elements = prefixElements(path.value);
   return elements === "" ? { type: "prefix", value: "/" } : { type: "elements", value: elements };
-}
-
-function redirectOf(
-  action: RedirectAction,
-  { path }: RequestMatch,
-  context: RuleContext,
-): Message | undefined {
-  const { port, scope } = context;
-  const scheme = action.scheme ?? (port.protocol === "http" ? "http" : "https");
-  const wanted =
-    action.port ?? (action.scheme === undefined ? undefined : wellKnownPort(scheme)) ?? port.port;
-  const exact = scope === "" || isWildcard(scope) ? undefined : scope;
-  return redirect({
-    scheme,
-    host: action.hostname ?? exact,
-    port: wanted === wellKnownPort(scheme) ? undefined : wanted,
-    path:
-      action.path === undefined
-        ? undefined
-        : action.path.type === "full"
-          ? { full: fullPath(action.path) }
-          : pathSubstitution(action.path, path),
-    status: action.statusCode,
-  });
-}
-
-function wellKnownPort(scheme: string): number | undefined {
-  if (scheme === "http") return 80;
-  return scheme === "https" ? 443 : undefined;
 }
 
 /** What access logs say about a request: listener, hostname pattern, and where the rule stands. */

@@ -8,11 +8,14 @@
 
 import { isWildcard } from "../../../../plan/hostname.ts";
 import type { HostItem, ListenerItem, PortItem } from "../../../../plan/plan.ts";
-import { type Reference, type Resource, resource } from "../../ads/resource.ts";
+import { type Reference, resource, type XdsResource } from "../../ads/resource.ts";
 import { filterOff, headerMatch, luaOn, route, routeMatch, scopedRoutes } from "../../messages/route.ts";
-import type { Message } from "../../wire/protobuf.ts";
+import * as proto from "../../wire/proto.ts";
+import { type Message, message, nested } from "../../wire/protobuf.ts";
+import type { ClusterUse } from "../backend-cluster.ts";
 import type { Model } from "../model.ts";
 import {
+  CLIENTS_HEADER,
   clusterName,
   endpointsName,
   listenerWord,
@@ -21,19 +24,19 @@ import {
   SNI_HEADER,
   scopeName,
   TENANCY_FILTER,
-  type Variant,
 } from "../names.ts";
+import { clientsMark } from "../own-clients.ts";
 import { ScopeGuards } from "./guards.ts";
 import { defaultRetry } from "./retries.ts";
 import { ruleRoutes } from "./rule-routes.ts";
 
 const REPLAY_BYTES = 64 * 1024;
 
-export interface Scope {
-  readonly resource: Resource;
+export interface CompiledScope {
+  readonly resource: XdsResource;
   readonly listener: ListenerItem;
   /** Backends that it forwards to. */
-  readonly clusters: ReadonlyMap<string, { readonly backend: string; readonly variant: Variant }>;
+  readonly clusters: ReadonlyMap<string, ClusterUse & { readonly backend: string }>;
   /** Backends and guards that decide what it looks like. */
   readonly dependsOn: ReadonlySet<string>;
 }
@@ -57,16 +60,19 @@ export function compileScope(
   port: PortItem,
   pattern: string,
   content?: ScopeContent,
-): Scope | undefined {
+): CompiledScope | undefined {
   const listener = model.httpOwner(port.id, pattern);
   const hosts = content?.hosts ?? hostsOfScope(model, port, pattern);
   if (listener === undefined || hosts === undefined) return undefined;
   const rules = hosts.flatMap((host) => host.rules);
   const guards = new ScopeGuards(rules, (id) => model.get("guard", id));
   const name = content?.name ?? scopeName(port, pattern);
-  const clusters = new Map<string, { readonly backend: string; readonly variant: Variant }>();
+  const clusters = new Map<string, ClusterUse & { readonly backend: string }>();
   const dependsOn = new Set<string>();
-  const routes: Message[] = port.protocol === "tls" ? [misdirected(name, listener, { pattern, guards })] : [];
+  const routes: Message<proto.Route>[] =
+    port.protocol === "tls"
+      ? [misdirected(name, listener, { pattern, guards }), ...unproven(listener, { pattern, guards })]
+      : [];
   for (const host of hosts) {
     for (const rule of host.rules) {
       for (const id of rule.guards ?? []) dependsOn.add(id);
@@ -76,12 +82,15 @@ export function compileScope(
         hostname: host.hostname,
         listener: listener.id,
         backend: (id) => model.get("backend", id),
-        uses: (backend, variant) =>
-          clusters.set(clusterName(port.gateway, backend, variant), { backend, variant }),
+        uses: (backend, { variant, isRetried }) => {
+          const cluster = clusterName(port.gateway, backend, variant);
+          const wasRetried = clusters.get(cluster)?.isRetried === true;
+          clusters.set(cluster, { backend, variant, isRetried: isRetried || wasRetried });
+        },
         dependsOn: (backend) => dependsOn.add(backend),
         guards,
       }))
-        routes.push(each);
+        routes.push(traced(each, model.routeTracing?.(listener, rule.origin)));
     }
   }
   routes.push(unmatched(listener, { pattern, guards }));
@@ -90,7 +99,7 @@ export function compileScope(
     routes,
     retry: defaultRetry,
     replayBytes: REPLAY_BYTES,
-    removeHeaders: [SCOPE_HEADER, SNI_HEADER, "x-envoy-external-address"],
+    removeHeaders: [SCOPE_HEADER, SNI_HEADER, CLIENTS_HEADER, "x-envoy-external-address"],
     perFilter: [[NORMAL_FILTER, filterOff()], [TENANCY_FILTER, filterOff()], ...guards.scope],
   });
   const needs = [...clusters].flatMap(([cluster, { backend }]): Reference[] =>
@@ -105,6 +114,16 @@ export function compileScope(
   return { resource: resource("scope", name, encoded, { needs }), listener, clusters, dependsOn };
 }
 
+/** A field more: messages are joined by joining their bytes. */
+function traced(
+  route: Message<proto.Route>,
+  tracing: Message<proto.RouteTracing> | undefined,
+): Message<proto.Route> {
+  if (tracing === undefined) return route;
+  const more = message(nested(proto.Route.tracing, tracing));
+  return Buffer.concat([route, more]) as Uint8Array as Message<proto.Route>;
+}
+
 interface ScopeParts {
   readonly pattern: string;
   readonly guards: ScopeGuards;
@@ -115,7 +134,11 @@ interface ScopeParts {
  * server name that equals the scope is the listener's own; whether another one is too, only a
  * listener with a wildcard leaves open, and the script finds out.
  */
-function misdirected(name: string, listener: ListenerItem, { pattern, guards }: ScopeParts): Message {
+function misdirected(
+  name: string,
+  listener: ListenerItem,
+  { pattern, guards }: ScopeParts,
+): Message<proto.Route> {
   const askScript = pattern !== "" && !isWildcard(pattern) && listener.hostname !== pattern;
   return route({
     name: nameOf(listener, pattern, "misdirected"),
@@ -129,8 +152,27 @@ function misdirected(name: string, listener: ListenerItem, { pattern, guards }: 
   });
 }
 
+/**
+ * A listener with client certificates of its own is reached through its own filter chain alone: not
+ * through the shared one, not through that of another listener, and not over a connection from
+ * before its last change.
+ */
+function unproven(listener: ListenerItem, { pattern, guards }: ScopeParts): readonly Message<proto.Route>[] {
+  const mark = clientsMark(listener);
+  if (mark === undefined) return [];
+  const unmarked = headerMatch({ name: CLIENTS_HEADER, type: "exact", value: mark, invert: true });
+  return [
+    route({
+      name: nameOf(listener, pattern, "misdirected"),
+      match: routeMatch({ path: { type: "any", value: "" }, headers: [unmarked], query: [] }),
+      action: { type: "respond", status: 421 },
+      perFilter: guards.none.perFilter,
+    }),
+  ];
+}
+
 /** What Envoy would say by itself, but with a name, so that logs know whose it was. */
-function unmatched(listener: ListenerItem, { pattern, guards }: ScopeParts): Message {
+function unmatched(listener: ListenerItem, { pattern, guards }: ScopeParts): Message<proto.Route> {
   const match = routeMatch({ path: { type: "any", value: "" }, headers: [], query: [] });
   return route({
     name: nameOf(listener, pattern, "unmatched"),

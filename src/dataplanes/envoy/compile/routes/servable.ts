@@ -13,7 +13,7 @@ const unwritable = /[\x00-\x08\x0a-\x1f\x7f]/;
 const hostname = /^[A-Za-z0-9._-]+(?::\d{1,5})?$/;
 
 /** Whether a text can be the name of a header. */
-export function isToken(name: string): boolean {
+export function isHeaderName(name: string): boolean {
   return token.test(name);
 }
 

@@ -6,16 +6,17 @@
 
 import type { ValueMatch } from "../../../../plan/rule.ts";
 import { headerMatch, queryMatch } from "../../messages/route.ts";
+import type * as proto from "../../wire/proto.ts";
 import type { Message } from "../../wire/protobuf.ts";
 
-export function headerValueMatch(match: ValueMatch): Message {
+export function headerValueMatch(match: ValueMatch): Message<proto.HeaderMatcher> {
   if (match.type === "regex" || !match.value.includes(", ")) return headerMatch(match);
   // Two fields, or one with both values.
   const value = match.value.split(", ").map(escapedPattern).join(", ?");
   return headerMatch({ name: match.name, type: "regex", value });
 }
 
-export function queryValueMatch(match: ValueMatch): Message {
+export function queryValueMatch(match: ValueMatch): Message<proto.QueryParameterMatcher> {
   if (match.type === "regex") return queryMatch(match);
   return queryMatch({ name: match.name, type: "regex", value: encodedForms(match.value) });
 }
