@@ -3,6 +3,7 @@ import { defineConfig, type ViteUserConfig } from "vitest/config";
 const config: ViteUserConfig = defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    setupFiles: ["test/support/seed.ts"],
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

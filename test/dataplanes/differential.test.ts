@@ -14,6 +14,7 @@ import { keyOf } from "../../src/api/key.ts";
 import type { Resource } from "../../src/api/resource.ts";
 import { createEmbeddedDataPlane } from "../../src/dataplanes/embedded/embedded-data-plane.ts";
 import type { Explanation } from "../../src/matching/explain/explanation.ts";
+import { chosenSeed } from "../support/seed.ts";
 import { startBackends } from "./differential/backends.ts";
 import type { Outcome } from "./differential/client.ts";
 import { configuration, type Manifest } from "./differential/configurations.ts";
@@ -25,7 +26,7 @@ import { createEnvoy } from "./support/envoy-plane.ts";
 import { Backends } from "./support/http-peers.ts";
 
 const WANTED = process.env["DIFFERENTIAL"];
-const SEED = Number(process.env["DIFFERENTIAL_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const SEED = Number(process.env["DIFFERENTIAL_SEED"] ?? chosenSeed());
 const REQUESTS = 5;
 
 const CONTENDERS: readonly Entry[] = [
