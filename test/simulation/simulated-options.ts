@@ -21,6 +21,7 @@ export function simulatedOptions(
     dataPlaneImage: "image",
     envoyImage: "image",
     dataPlaneMetrics: false,
+    stateMetrics: false,
     healthAddress: "",
     metricsAddress: "",
     portRange: { from: 49152, to: 65535 },
@@ -29,6 +30,7 @@ export function simulatedOptions(
     metrics: {
       observer: () => ({}),
       read: () => {},
+      showState: () => {},
       replicas: () => {},
       refused: () => {},
       propagated: () => {},
