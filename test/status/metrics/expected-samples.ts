@@ -46,7 +46,14 @@ export function expectedSamples(resource: Resource, rendered: unknown): readonly
   ];
   if (kind === "GatewayClass") {
     const about = { controller_name: spec.controllerName };
-    return [sample("info", about), ...times, ...conditions(status.conditions, "status")];
+    return [
+      sample("info", about),
+      ...times,
+      ...conditions(status.conditions, "status"),
+      ...(status.supportedFeatures ?? []).map(({ name }: Manifest) =>
+        sample("status_supported_features", { features: name }),
+      ),
+    ];
   }
   if (kind.endsWith("Route")) {
     return [
