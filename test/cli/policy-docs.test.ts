@@ -73,6 +73,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   responseHeaders: "{responseHeaders: {set: [{name: x-frame-options, value: DENY}]}}",
   retries: "{retries: {attempts: 1}}",
   directResponse: "{directResponse: {body: {inline: later}}}",
+  compression: "{compression: {minBytes: 100}}",
   cors: "{cors: {allowOrigins: ['*']}}",
   httpsRedirect: "{httpsRedirect: {statusCode: 308}}",
   apiKeys: "{apiKeys: {secretRef: {name: clients}, headers: [X-Api-Key]}}",
