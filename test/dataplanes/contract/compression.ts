@@ -12,6 +12,7 @@ import { brotliDecompressSync, createGunzip, gunzipSync, zstdDecompressSync } fr
 import { expect, test } from "vitest";
 import type { PlanItem } from "../../../src/plan/plan.ts";
 import type { CompressionPolicy } from "../../../src/plan/rule.ts";
+import { lastingPort } from "../support/lasting-port.ts";
 import { backend, forwardTo, host, listener, port, rule } from "../support/plan-builder.ts";
 import type { CreateDataPlane, PlaneUnderTest } from "../support/plane-under-test.ts";
 import { readAll, seeded } from "../support/sockets.ts";
@@ -239,6 +240,32 @@ export function describeCompression(create: CreateDataPlane): void {
     const plane = await stage.start([http, shop, set("cache-control", "no-transform"), backend("b", [at])]);
     const { headers } = await get(plane.at(80), { "accept-encoding": "gzip" });
     expect(headers["content-encoding"]).toBeUndefined();
+  });
+
+  test("answers of the gateway itself are as they are", async () => {
+    // Envoy takes its own texts of errors for those of the backend, but they are shorter.
+    const compression = { ...POLICY, minBytes: 1_024, contentTypes: ["text/plain", "text/html"] };
+    const content = { type: "text/html", text: BODY };
+    const plane = await stage.start([
+      http,
+      shop,
+      host(shop, "shop.example", [
+        rule({ path: "/answered", action: { type: "respond", status: 503, reason: "", content } }),
+        rule({ path: "/moved", action: { type: "redirect", scheme: "https", statusCode: 301, filters: {} } }),
+        rule({ path: "/away", action: forwardTo("away", { compression }) }),
+        rule({ path: "/unknown", action: forwardTo("unknown", { compression }) }),
+        rule({ path: "/empty", action: forwardTo("empty", { compression }) }),
+      ]),
+      backend("away", [await lastingPort()]),
+      backend("empty", []),
+    ]);
+    for (const path of ["/answered", "/moved", "/away", "/unknown", "/empty", "/nowhere"]) {
+      for (const name of ["shop.example", "SHOP.example"]) {
+        const { status, headers } = await get(plane.at(80), { "accept-encoding": "gzip" }, { path, name });
+        expect(status).toBeGreaterThan(300);
+        expect([path, headers["content-encoding"], headers["vary"]]).toEqual([path, undefined, undefined]);
+      }
+    }
   });
 
   test("events reach their client while the backend has more to say", async () => {
