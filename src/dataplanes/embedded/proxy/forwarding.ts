@@ -23,8 +23,8 @@ import { answerTrailerTest, cleanTrailers, passingNames, requestTrailerTest } fr
 import { answerTimeouts } from "../upstream/answer-timeouts.ts";
 import { sessionEndpoint, sessionField } from "../upstream/sessions.ts";
 import type { AnswerFlow, UpstreamCall, UpstreamFailure, UpstreamHandler } from "../upstream/upstream.ts";
-import { AnswerCompressor, type AnswerSink } from "./answer-compressor.ts";
-import { compressionOf, markCompressed } from "./compression.ts";
+import { AnswerCompressor, type AnswerTarget } from "./compression/answer-compressor.ts";
+import { compressionOf, markCompressed } from "./compression/compressible.ts";
 import { addCorsHeaders } from "./cors.ts";
 import { replyAtBackendLimit, replyCrowded, replyLocally } from "./local-reply.ts";
 import { Retries } from "./retries.ts";
@@ -63,7 +63,7 @@ export class Forwarding implements UpstreamHandler {
   readonly #session: Endpoint | undefined;
   #call: UpstreamCall | undefined;
   /** Where the body of the answer goes. */
-  #sink: AnswerSink;
+  #sink: AnswerTarget;
   #compressor: AnswerCompressor | undefined;
   readonly #retries: Retries;
   #tries = 0;

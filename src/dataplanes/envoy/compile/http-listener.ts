@@ -9,7 +9,7 @@ import type { PortItem } from "../../../plan/plan.ts";
 import { forgedFieldPattern } from "../../forged-fields.ts";
 import { authenticationFilter } from "../messages/authorization.ts";
 import { bodyCountFilter } from "../messages/body-count.ts";
-import { compressionFilter } from "../messages/compression.ts";
+import { compressionFilter } from "../messages/compression/compressors.ts";
 import { admissionFilter, limitFilter } from "../messages/guards.ts";
 import {
   corsFilter,

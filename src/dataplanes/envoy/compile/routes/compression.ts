@@ -1,5 +1,5 @@
 import type { CompressionPolicy, Rule } from "../../../../plan/rule.ts";
-import { compressionOff, routeCompression } from "../../messages/compression.ts";
+import { compressionOff, routeCompression } from "../../messages/compression/compressors.ts";
 import type { FilterConfigs } from "../../messages/route.ts";
 import { COMPRESSION_FILTER } from "../names.ts";
 

@@ -3,7 +3,7 @@ import { ScopeCompression } from "../../../../../src/dataplanes/envoy/compile/ro
 import {
   compressionOff,
   routeCompression,
-} from "../../../../../src/dataplanes/envoy/messages/compression.ts";
+} from "../../../../../src/dataplanes/envoy/messages/compression/compressors.ts";
 import type { CompressionPolicy } from "../../../../../src/plan/rule.ts";
 import { forwardTo, rule } from "../../../support/plan-builder.ts";
 

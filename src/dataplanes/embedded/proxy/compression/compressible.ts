@@ -3,9 +3,9 @@
  * and 12.5.3). `Vary` stands in all answers that would be compressed for another client.
  */
 
-import type { CompressionAlgorithm, CompressionPolicy } from "../../../plan/rule.ts";
-import { chosenAlgorithm, codingName } from "../message/content-coding.ts";
-import type { HeaderFields } from "../message/header-fields.ts";
+import type { CompressionAlgorithm, CompressionPolicy } from "../../../../plan/rule.ts";
+import { chosenAlgorithm, codingName } from "../../message/content-coding.ts";
+import type { HeaderFields } from "../../message/header-fields.ts";
 
 export interface AnswerHead {
   readonly status: number;

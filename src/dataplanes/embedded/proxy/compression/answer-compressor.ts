@@ -9,12 +9,12 @@
 
 import type { Transform } from "node:stream";
 import { constants, createBrotliCompress, createGzip, createZstdCompress } from "node:zlib";
-import type { CompressionAlgorithm } from "../../../plan/rule.ts";
-import type { Exchange } from "../message/exchange.ts";
-import type { HeaderFields } from "../message/header-fields.ts";
+import type { CompressionAlgorithm } from "../../../../plan/rule.ts";
+import type { Exchange } from "../../message/exchange.ts";
+import type { HeaderFields } from "../../message/header-fields.ts";
 
 /** What an answer is written to: the exchange itself, or what stands before it. */
-export type AnswerSink = Pick<Exchange, "write" | "onDrain" | "unsentBytes" | "end">;
+export type AnswerTarget = Pick<Exchange, "write" | "onDrain" | "unsentBytes" | "end">;
 
 const MAKERS: Readonly<Record<CompressionAlgorithm, () => Transform>> = {
   brotli: () =>
@@ -38,7 +38,7 @@ export interface CompressorOptions {
   readonly onFailure: () => void;
 }
 
-export class AnswerCompressor implements AnswerSink {
+export class AnswerCompressor implements AnswerTarget {
   readonly #exchange: Exchange;
   readonly #options: CompressorOptions;
   readonly #stream: Transform;

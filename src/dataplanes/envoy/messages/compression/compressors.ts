@@ -5,8 +5,8 @@
  * place are safe, as none of them ever waits for anything.
  */
 
-import type { CompressionAlgorithm, CompressionPolicy } from "../../../plan/rule.ts";
-import * as proto from "../wire/proto.ts";
+import type { CompressionAlgorithm, CompressionPolicy } from "../../../../plan/rule.ts";
+import * as proto from "../../wire/proto.ts";
 import {
   enumValue,
   explicitText,
@@ -16,9 +16,9 @@ import {
   nested,
   nestedEach,
   uint,
-} from "../wire/protobuf.ts";
-import { any, extension, matcherExtension, uint32Value } from "./core.ts";
-import { httpFilter } from "./http-filters.ts";
+} from "../../wire/protobuf.ts";
+import { any, extension, matcherExtension, uint32Value } from "../core.ts";
+import { httpFilter } from "../http-filters.ts";
 
 const COMPOSITE = "envoy.extensions.filters.http.composite.v3.Composite";
 const PER_ROUTE = "envoy.extensions.filters.http.composite.v3.CompositePerRoute";
