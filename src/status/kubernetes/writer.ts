@@ -13,6 +13,7 @@
  * Every replica feeds it. Only the leader calls `run`.
  */
 import { setImmediate } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 import { type Key, kindOf, partsOf } from "../../api/key.ts";
 import type { Resource } from "../../api/resource.ts";
 import type { ObjectVerdict } from "../../engine/verdicts/verdicts.ts";
@@ -24,7 +25,7 @@ import { STATUS_TIMING, type StatusTiming } from "../scheduling/timing.ts";
 import { WorkQueue } from "../scheduling/work-queue.ts";
 import type { WriteContent } from "../scheduling/write-throttle.ts";
 import { desiredStatus, timestamp } from "./desired-status.ts";
-import { writeUrgencyOf } from "./gathering.ts";
+import { type WriteUrgency, writeUrgencyOf } from "./gathering.ts";
 import {
   afterAnswer,
   entriesField,
@@ -53,6 +54,7 @@ export class StatusWriter {
   /** First statuses of sets that may be written at once. */
   readonly #firsts: WriteTokens;
   #queue: WorkQueue | undefined;
+  #ledSince = 0;
   #graceEnds = 0;
 
   constructor(options: StatusWriterOptions) {
@@ -86,6 +88,7 @@ export class StatusWriter {
       }
       const live = liveObjectOf(resource);
       if (entry.live === undefined || isNewer(live, entry.live)) {
+        if (this.#queue === undefined) followWrite(entry, live);
         entry.live = live;
         delete entry.doubtSince;
       } else entry.doubtSince = this.#clock.now();
@@ -106,6 +109,7 @@ export class StatusWriter {
       } else {
         entry.verdict = verdict;
         entry.wasOurs = true;
+        entry.dirtySince ??= this.#clock.now();
         if (since !== undefined && this.#queue !== undefined) entry.since ??= since;
       }
       this.#enqueue(key);
@@ -127,7 +131,8 @@ export class StatusWriter {
   async run(signal: AbortSignal): Promise<void> {
     const queue = new WorkQueue((key) => partsOf(key).namespace, this.#clock);
     this.#queue = queue;
-    this.#graceEnds = this.#clock.now() + this.#timing.graceMs;
+    this.#ledSince = this.#clock.now();
+    this.#graceEnds = this.#ledSince + this.#timing.graceMs;
     for (const [key, entry] of this.#entries) {
       // Whoever led before may have written what no verdict stands behind any more.
       if (entry.verdict === undefined && isWritten(entry.live?.status)) entry.wasOurs = true;
@@ -239,11 +244,20 @@ export class StatusWriter {
   #gathering(entry: StatusEntry, { over, fields }: DesiredStatus, now: number): number {
     const urgency = writeUrgencyOf(over.status, fields);
     if (urgency === "counts") delete entry.since;
-    const left = (entry.dirtySince ?? now) + this.#timing.gatherMs - now;
+    const left = this.#dirtySince(entry, urgency, now) + this.#timing.gatherMs - now;
     if (left <= 0) return 0;
     if (urgency !== "final") return left;
     const isFirst = entry.verdict?.type === "set" && !isWritten(over.status);
     return isFirst && !this.#firsts.take(now) ? left : 0;
+  }
+
+  /**
+   * A status that has waited under another leader does not wait anew. Only what is not confirmed
+   * does: pods may be about to tell a new leader.
+   */
+  #dirtySince({ dirtySince }: StatusEntry, urgency: WriteUrgency, now: number): number {
+    if (dirtySince === undefined) return now;
+    return urgency === "unfinished" ? Math.max(dirtySince, this.#ledSince) : dirtySince;
   }
 
   async #desired(key: Key, entry: StatusEntry, signal: AbortSignal): Promise<DesiredStatus | undefined> {
@@ -356,4 +370,9 @@ export class StatusWriter {
     // A server in trouble is left alone by the whole worker, not only for this object.
     if (isServer) await sleep(this.#clock, wait, signal);
   }
+}
+
+/** The leader has written: what this replica has judged so far is taken to be in it. */
+function followWrite(entry: StatusEntry, live: LiveObject): void {
+  if (!isDeepStrictEqual(entry.live?.status, live.status)) delete entry.dirtySince;
 }

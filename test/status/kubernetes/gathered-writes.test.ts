@@ -213,3 +213,58 @@ describe("sets with 16 routes each", () => {
     }
   });
 });
+
+describe("a change of leader", () => {
+  test("does not make a count wait anew that has waited under the old leader", async () => {
+    await scene.end();
+    scene = new Scene({ replicas: 2 });
+    await scene.create(SET);
+    await programmedSet();
+    scene.judge(SET, setVerdict(true, { routes: 1 }));
+    await scene.clock.advance(900);
+    const [first, second] = scene.replicas;
+    const ended = first?.resign();
+    await scene.clock.advance(300);
+    await ended;
+    const start = scene.clock.now();
+    second?.lead();
+    await scene.clock.advance(10_000);
+    expect(scene.timesOf(SET, start)).toEqual([expect.closeTo(12, 0)]);
+    expect(summary(scene.server.statusOf(SET))).toBe(summaryOf(setVerdict(true, { routes: 1 })));
+  });
+
+  test("gathers what changed after the old leader's last write", async () => {
+    await scene.end();
+    scene = new Scene({ replicas: 2 });
+    await scene.create(SET);
+    await programmedSet();
+    const [first, second] = scene.replicas;
+    const ended = first?.resign();
+    await scene.clock.advance(300);
+    await ended;
+    const start = scene.clock.now();
+    scene.judge(SET, setVerdict(true, { routes: 1 }));
+    second?.lead();
+    await scene.clock.advance(500);
+    scene.judge(SET, setVerdict(true, { routes: 2 }));
+    await scene.clock.advance(10_000);
+    expect(scene.timesOf(SET, start)).toEqual([expect.closeTo(1_002, 0)]);
+  });
+
+  test("gives pods a second to tell the new leader before it writes Pending", async () => {
+    await scene.end();
+    scene = new Scene({ replicas: 2 });
+    await scene.create(SET);
+    const [first, second] = scene.replicas;
+    const ended = first?.resign();
+    await ended;
+    scene.judge(SET, setVerdict(false));
+    await scene.clock.advance(3_000);
+    const start = scene.clock.now();
+    second?.lead();
+    await scene.clock.advance(200);
+    scene.judge(SET, setVerdict(true));
+    await scene.clock.advance(10_000);
+    expect(scene.timesOf(SET, start)).toEqual([expect.closeTo(212, 0)]);
+  });
+});
