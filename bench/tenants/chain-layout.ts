@@ -7,6 +7,7 @@
 import type { XdsResource } from "../../src/dataplanes/envoy/ads/resource.ts";
 import { backendCluster, backendEndpoints } from "../../src/dataplanes/envoy/compile/backend-cluster.ts";
 import { certificateSecretName, endpointsName } from "../../src/dataplanes/envoy/compile/names.ts";
+import { ScopeCompression } from "../../src/dataplanes/envoy/compile/routes/compression.ts";
 import { ScopeGuards } from "../../src/dataplanes/envoy/compile/routes/guards.ts";
 import { ruleRoutes } from "../../src/dataplanes/envoy/compile/routes/rule-routes.ts";
 import { adsSource, any, typeUrl } from "../../src/dataplanes/envoy/messages/core.ts";
@@ -119,6 +120,7 @@ export class ChainLayout {
         uses: () => {},
         dependsOn: () => {},
         guards: new ScopeGuards([], () => undefined),
+        compression: new ScopeCompression([]),
       }),
     );
     const host = message(

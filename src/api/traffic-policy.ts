@@ -36,6 +36,7 @@ export interface TrafficSettings extends AuthenticationSettings {
   };
   readonly directResponse?: DirectResponseSettings;
   readonly cors?: NonNullable<RouteFilter["cors"]>;
+  readonly compression?: CompressionSettings;
   readonly retries?: RetrySettings;
   readonly timeouts?: { readonly request?: string; readonly backendRequest?: string; readonly idle?: string };
 }
@@ -50,6 +51,13 @@ export interface DirectResponseSettings {
     readonly inline?: string;
     readonly configMapRef?: { readonly name: string; readonly key: string };
   };
+}
+
+export interface CompressionSettings {
+  readonly enabled?: boolean;
+  readonly algorithms?: readonly string[];
+  readonly minBytes?: number;
+  readonly contentTypes?: readonly string[];
 }
 
 export interface RetrySettings {

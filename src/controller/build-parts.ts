@@ -12,6 +12,7 @@ import type { KubernetesClient } from "../kubernetes/client.ts";
 import { refusedInCluster } from "../kubernetes/special-addresses.ts";
 import { announcer } from "../status/events/announcements.ts";
 import type { EventRecorder } from "../status/events/events.ts";
+import type { RenderingOptions } from "../status/kubernetes/desired-status.ts";
 import type { InstalledApi } from "../status/kubernetes/gateway-class.ts";
 import { StatusWriter } from "../status/kubernetes/writer.ts";
 import type { ControllerOptions } from "./controller-options.ts";
@@ -68,29 +69,38 @@ export function buildPublisher(
   });
 }
 
-export function buildStatusWriter(
+/** What statuses of GatewayClasses say beyond their verdicts. */
+export function classContents(
   options: ControllerOptions,
-  {
-    client,
-    recorder,
-    find,
-    installed,
-  }: {
-    readonly client: KubernetesClient;
-    readonly recorder: EventRecorder;
-    readonly find: (key: Key) => Resource | undefined;
-    readonly installed: () => InstalledApi;
-  },
-): StatusWriter {
-  const writer: StatusWriter = new StatusWriter({
-    client,
-    controllerName: options.controllerName,
+  find: (key: Key) => Resource | undefined,
+  installed: () => InstalledApi,
+): Pick<RenderingOptions, "features" | "installed"> {
+  return {
     features: (name) => {
       const chosen = dataPlaneOfClass(name, find) ?? options.dataPlane;
       const features = dataPlanesOf(options)[chosen] ?? featuresOfPlane(options.dataPlane);
       return new Set(supportedFeatures(features, chosen));
     },
     installed,
+  };
+}
+
+export function buildStatusWriter(
+  options: ControllerOptions,
+  {
+    client,
+    recorder,
+    classes,
+  }: {
+    readonly client: KubernetesClient;
+    readonly recorder: EventRecorder;
+    readonly classes: ReturnType<typeof classContents>;
+  },
+): StatusWriter {
+  const writer: StatusWriter = new StatusWriter({
+    client,
+    controllerName: options.controllerName,
+    ...classes,
     ...announcer(recorder, (key) => writer.live(key)),
     observer: options.observer,
   });

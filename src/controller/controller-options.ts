@@ -24,6 +24,8 @@ export interface ControllerOptions {
   readonly envoyImage: string;
   /** Whether pods count traffic and tell it to whoever reaches them. */
   readonly dataPlaneMetrics: boolean;
+  /** Whether the controller tells the state of every object to whoever reaches its metrics. */
+  readonly stateMetrics: boolean;
   /** Without it, no Gateway can choose a tunnel. */
   readonly tunnels?: { readonly cloudflaredImage: string; readonly apiUrl?: string };
   readonly healthAddress: string;

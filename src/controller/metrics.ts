@@ -9,6 +9,8 @@ import type { ReplicaLag } from "../dataplanes/remote/publisher/replica.ts";
 import type { TenantViolations } from "../engine/verdicts/tenant-verdicts.ts";
 import type { KubernetesObserver } from "../kubernetes/observer.ts";
 import type { StatusObserver } from "../status/kubernetes/writer-options.ts";
+import { StateExposition } from "../status/metrics/state-exposition.ts";
+import type { StateView } from "../status/metrics/state-snapshot.ts";
 import type { ClaimCount } from "./claims/claim-writer.ts";
 import type { ListenerCount } from "./listener-states.ts";
 import { CONTROLLER_METRICS, type ControllerMetricName } from "./metric-table.ts";
@@ -45,6 +47,9 @@ export class ControllerMetrics {
   readonly #contested: Counter = this.#counter("mergeway_status_fights_total");
   readonly #failures: Counter = this.#counter("mergeway_infrastructure_failures_total");
   readonly #leading: Gauge = this.#gauge("mergeway_leader");
+
+  #state: StateExposition | undefined;
+  #leads = false;
 
   constructor() {
     collectDefaultMetrics({ register: this.#registry });
@@ -133,6 +138,7 @@ export class ControllerMetrics {
   }
 
   leading(leads: boolean): void {
+    this.#leads = leads;
     this.#leading.set(leads ? 1 : 0);
   }
 
@@ -150,8 +156,15 @@ export class ControllerMetrics {
     return this.#registry.metrics();
   }
 
+  /** From now on the state of objects is told to whoever asks for it. */
+  showState(view: StateView): void {
+    this.#state = new StateExposition(view, () => this.#leads);
+  }
+
   serve(address: string): Promise<Server> {
     const server = createServer((request, response) => {
+      if (request.url === "/metrics/state" && this.#state !== undefined)
+        return void this.#state.answer(request, response);
       if (request.url !== "/metrics") return void response.writeHead(404).end();
       return void this.exposition().then(
         (text) => response.writeHead(200, { "content-type": this.#registry.contentType }).end(text),

@@ -21,6 +21,7 @@ import {
   buildInfrastructure,
   buildPublisher,
   buildStatusWriter,
+  classContents,
   engineSettings,
   type Surroundings,
 } from "./build-parts.ts";
@@ -61,12 +62,8 @@ export function wireController(
   });
   const pods = new GatewayPods((gateway, found) => publisher.expect(gateway, found));
   const find: ReconcilerOptions["find"] = (key) => names.find(key);
-  const writer = buildStatusWriter(options, {
-    client,
-    recorder,
-    find: (key) => flow.resources.get(key),
-    installed,
-  });
+  const classes = classContents(options, (key) => flow.resources.get(key), installed);
+  const writer = buildStatusWriter(options, { client, recorder, classes });
   const tunnels = makeTunnels(options, {
     client,
     infrastructure: cluster,
@@ -117,6 +114,10 @@ export function wireController(
     quotas: () => quotaSeries(engine.quotaUses(), { namesTenants: options.dataPlaneMetrics }),
     claims: () => claims.counts(),
   });
+  if (options.stateMetrics) {
+    const { resources } = flow;
+    metrics.showState({ controllerName, resources, verdicts: () => engine.verdicts(), classes });
+  }
   return { flow, names, publisher, pods, writer, tunnels, infrastructure, claims };
 }
 

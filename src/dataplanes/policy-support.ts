@@ -20,7 +20,7 @@ export type PolicyPart =
 type BackendPolicyPart = Extract<keyof BackendItem, "balancing" | "persistence" | "limits">;
 /** Parts of rules that policies set, as routes can. */
 type RulePart =
-  | Extract<keyof ForwardAction, "timeouts" | "retry">
+  | Extract<keyof ForwardAction, "timeouts" | "retry" | "compression">
   | RedirectAction["type"]
   | RespondAction["type"]
   | FilterPart;
@@ -42,6 +42,7 @@ export const POLICY_SUPPORT: Readonly<Record<PolicyPart, Readonly<Record<PolicyD
   responseHeaders: { embedded: "yes", Envoy: "yes", tunnel: "yes" },
   retry: { embedded: "yes", Envoy: "yes", tunnel: "yes" },
   cors: { embedded: "yes", Envoy: "yes", tunnel: "yes" },
+  compression: { embedded: "yes", Envoy: "yes", tunnel: "yes" },
   respond: { embedded: "yes", Envoy: "yes", tunnel: "yes" },
   balancing: { embedded: "yes", Envoy: "yes", tunnel: "yes" },
   persistence: { embedded: "yes", Envoy: "yes", tunnel: "yes" },

@@ -64,6 +64,8 @@ export interface ForwardAction {
   readonly timeouts: Timeouts;
   readonly retry?: RetryPolicy;
   readonly persistence?: PersistencePolicy;
+  /** Absent: answers of backends are passed on as they are. */
+  readonly compression?: CompressionPolicy;
 }
 
 /** Milliseconds, never 0. */
@@ -118,6 +120,17 @@ export interface CorsPolicy {
   readonly allowHeaders: readonly string[];
   readonly exposeHeaders: readonly string[];
   readonly maxAgeSeconds: number;
+}
+
+export type CompressionAlgorithm = "brotli" | "gzip" | "zstd";
+
+export interface CompressionPolicy {
+  /** None twice. The first one is taken where a client likes it as well as any other. */
+  readonly algorithms: readonly CompressionAlgorithm[];
+  /** A shorter answer is left alone; one whose length nobody knows is not. */
+  readonly minBytes: number;
+  /** In lower case, without parameters. An answer that has no type is compressed, too. */
+  readonly contentTypes: readonly string[];
 }
 
 export interface RetryPolicy {

@@ -9,6 +9,7 @@ import {
   TIMEOUT_NAMES,
   type TimeoutName,
 } from "../engine/policies/rule-settings.ts";
+import { type CompressionSetting, USUAL_TYPES } from "../engine/policies/settings/compression.ts";
 import type { RetrySetting } from "../engine/policies/settings/retries.ts";
 import type { AttachedTrafficPolicy } from "../engine/policies/traffic-policies.ts";
 import { shortDuration } from "../matching/explain/guard-outcome.ts";
@@ -75,6 +76,17 @@ function corsText({ allowOrigins, allowCredentials }: CorsPolicy): string {
   return `origins ${allowOrigins.join(", ")}${allowCredentials ? ", with credentials" : ""}`;
 }
 
+function compressionText({ policy }: CompressionSetting): string {
+  if (policy === undefined) return "none";
+  const { algorithms, minBytes, contentTypes } = policy;
+  const types = isUsual(contentTypes) ? "the usual types" : contentTypes.join(", ");
+  return `${algorithms.join(", ")}; from ${minBytes} bytes; ${types}`;
+}
+
+function isUsual(types: readonly string[]): boolean {
+  return types.length === USUAL_TYPES.length && types.every((each) => USUAL_TYPES.includes(each));
+}
+
 function retryText({ attempts, codes, methods, backoffMs }: RetrySetting): string {
   return [
     `attempts ${attempts}`,
@@ -100,6 +112,7 @@ function textOf(setting: RuleSetting): string {
     return enabled ? `at HTTP listeners ${statusCode} to HTTPS${to}` : "none";
   }
   if (setting.type === "cors") return corsText(setting.policy);
+  if (setting.type === "compression") return compressionText(setting);
   if (setting.type === "directResponse") return setting.enabled ? `answers ${setting.status}` : "none";
   if (setting.type === "retries") return retryText(setting);
   return TIMEOUT_NAMES.flatMap((name) => {

@@ -2,7 +2,7 @@
  * Programs whose pages live on WebSockets: how each is started, and what a user does on its page.
  */
 
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { installNpm, installPython } from "../install.ts";
 import type { Program } from "../program.ts";
@@ -77,8 +77,11 @@ const vite: App = {
   },
 };
 
+/** In one step: Vite must not read the file between its emptying and its writing. */
 function writeViteWord(folder: string, word: string): void {
-  writeFileSync(join(folder, "word.js"), `export const word = ${JSON.stringify(word)};\n`);
+  const written = `${folder}-word.js`;
+  writeFileSync(written, `export const word = ${JSON.stringify(word)};\n`);
+  renameSync(written, join(folder, "word.js"));
 }
 
 const VITE_MAIN = `import { word } from "./word.js";

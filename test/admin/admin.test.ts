@@ -173,6 +173,7 @@ describe("the admin server", () => {
     for (const at of [
       "/",
       "/metrics",
+      "/metrics/state",
       "/api/v1/gateways",
       "/api/v1/listeners",
       "/api/v1/routes",
@@ -191,6 +192,18 @@ describe("the admin server", () => {
     const names = Array.from(text.matchAll(/^# TYPE (\S+)/gm), ([, name]) => name as string);
     const own = names.filter((name) => !/^(process|nodejs)_/.test(name));
     expect(own.sort()).toEqual([...Object.keys(METRICS), ...Object.keys(TRAFFIC_METRICS)].sort());
+  });
+
+  test("tells the state of objects at a path of its own", async () => {
+    const answer = await fetch(`${base}/metrics/state`);
+    expect(answer.headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+    const text = await answer.text();
+    expect(text).toContain(
+      'gatewayapi_gateway_status{namespace="platform",name="shared",type="Programmed"} 1\n',
+    );
+    expect(text).toContain(
+      'gatewayapi_listenerset_parent_info{namespace="team-coffee",name="coffee",customresource_kind="ListenerSet",parent_group="gateway.networking.k8s.io",parent_kind="Gateway",parent_namespace="platform",parent_name="shared"} 1\n',
+    );
   });
 });
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openManifests } from "../../src/cli/workspace/workspace.ts";
 import type { Engine } from "../../src/engine/engine.ts";
+import { USUAL_TYPES } from "../../src/engine/policies/settings/compression.ts";
 import { selfSigned } from "../dataplanes/support/certificates.ts";
 import { folder, ROOT } from "./mergeway.ts";
 import { FIELDS, isServedAt, LEVELS, type Level, sectionsOf } from "./policy-tables.ts";
@@ -73,6 +74,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   responseHeaders: "{responseHeaders: {set: [{name: x-frame-options, value: DENY}]}}",
   retries: "{retries: {attempts: 1}}",
   directResponse: "{directResponse: {body: {inline: later}}}",
+  compression: "{compression: {minBytes: 100}}",
   cors: "{cors: {allowOrigins: ['*']}}",
   httpsRedirect: "{httpsRedirect: {statusCode: 308}}",
   apiKeys: "{apiKeys: {secretRef: {name: clients}, headers: [X-Api-Key]}}",
@@ -121,6 +123,15 @@ spec: {targetRefs: [${target(level, field)}], overrides: ${SETTINGS[field]}}
       expect([...new Set(named)].sort()).toEqual(Object.keys(defaults.properties ?? {}).sort());
     }
   });
+});
+
+test("the CRD names the usual types of compression, all of them and no other", () => {
+  const { defaults, overrides } = sectionsOf("TrafficPolicy");
+  for (const { properties } of [defaults, overrides]) {
+    const text = properties?.["compression"]?.properties?.["contentTypes"]?.description ?? "";
+    const [, listed = ""] = text.split("Absent: ");
+    expect(listed.trim().replace(/\.$/, "").split(", ")).toEqual(USUAL_TYPES);
+  }
 });
 
 test("every reason of a policy's status is documented", () => {

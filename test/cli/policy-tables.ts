@@ -85,6 +85,7 @@ const PART_OF_FIELD = {
   responseHeaders: "responseHeaders",
   retries: "retry",
   cors: "cors",
+  compression: "compression",
   directResponse: "respond",
 } as const;
 

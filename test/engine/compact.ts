@@ -189,7 +189,9 @@ function compactAction(action: Action): string {
   if (type === "redirect") return `redirect ${JSON.stringify(rest)}${filtered}`;
   const limits = Object.entries(action.timeouts).map(([name, value]) => ` ${name} ${value}`);
   const retried = action.retry === undefined ? "" : ` retry ${JSON.stringify(action.retry)}`;
-  return `${backends(action)}${filtered}${limits.join("")}${retried}`;
+  const { compression } = action;
+  const compressed = compression === undefined ? "" : ` compression ${JSON.stringify(compression)}`;
+  return `${backends(action)}${filtered}${limits.join("")}${retried}${compressed}`;
 }
 
 function backends({ backends: list }: ForwardAction): string {

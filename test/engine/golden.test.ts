@@ -6,8 +6,8 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
 import { keyOf, partsOf } from "../../src/api/key.ts";
-import { Engine } from "../../src/engine/engine.ts";
 import { renderStatus } from "../../src/status/render.ts";
+import { engineOf } from "./case-engine.ts";
 import { type Case, caseText, readCase } from "./case-file.ts";
 import { compactPlan, compactStatus } from "./compact.ts";
 import { TEST_SETTINGS } from "./settings.ts";
@@ -38,25 +38,7 @@ describe("golden cases", () => {
 });
 
 function compute({ header, resources }: Case): string {
-  const { features, dataPlanes, ...settings } = header.settings ?? {};
-  const engine = new Engine({
-    ...TEST_SETTINGS,
-    ...settings,
-    ...(features === undefined ? {} : { features: new Set(features) }),
-    ...(dataPlanes === undefined
-      ? {}
-      : {
-          dataPlanes: Object.fromEntries(
-            Object.entries(dataPlanes).map(([name, served]) => [name, new Set(served)]),
-          ),
-        }),
-  });
-  engine.learn({
-    infrastructure: new Map(Object.entries(header.facts?.infrastructure ?? {})),
-    reports: header.facts?.reports ?? [],
-    replicas: new Map(Object.entries(header.facts?.replicas ?? {})),
-  });
-  engine.apply(resources.map((resource) => ({ key: keyOf(resource), resource })));
+  const engine = engineOf({ header, resources });
   const delta =
     header.thenDelete === undefined
       ? undefined

@@ -53,6 +53,10 @@ const trafficSettings = fc.record(
       statusCode: fc.constantFrom(301, 308),
     }),
     cors: fc.record({ allowOrigins: fc.constantFrom([], ["*"], ["https://app.example"]) }),
+    compression: fc.record({
+      enabled: fc.constantFrom(true, true, false),
+      minBytes: fc.constantFrom(0, 1_000, 2_000),
+    }),
     directResponse: fc.record({
       enabled: fc.constantFrom(true, false, false, false),
       body: fc.constantFrom("one", "two").map((inline) => ({ inline })),

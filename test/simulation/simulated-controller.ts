@@ -2,6 +2,7 @@
 import { assembleController, type Controller } from "../../src/controller/assemble-controller.ts";
 import type { PlanPublisher } from "../../src/dataplanes/remote/publisher/plan-publisher.ts";
 import type { PlanItem } from "../../src/plan/plan.ts";
+import type { StateView } from "../../src/status/metrics/state-snapshot.ts";
 import { type ApiWeather, SimulatedClient } from "./api-client.ts";
 import type { ApiServer } from "./api-server.ts";
 import type { Stream } from "./plan-stream.ts";
@@ -16,6 +17,8 @@ export class SimulatedController {
   readonly #controller: Controller;
   readonly #stop: AbortController = new AbortController();
   isLeading = false;
+  /** What its metrics of the state are made of. */
+  state: StateView | undefined;
 
   constructor(
     world: World,
@@ -25,9 +28,12 @@ export class SimulatedController {
     this.#world = world;
     this.process = new SimulatedProcess(name);
     this.client = new SimulatedClient(world, this.process, { server, weather });
-    const options = simulatedOptions(name, (isLeading) => {
+    const onLeading = (isLeading: boolean): void => {
       this.isLeading = isLeading;
       world.tell(name, isLeading ? "leads" : "leads no longer");
+    };
+    const options = simulatedOptions(name, onLeading, (view) => {
+      this.state = view;
     });
     this.#controller = assembleController(options, {
       client: this.client,

@@ -1,4 +1,5 @@
 import type { ControllerOptions } from "../../src/controller/controller-options.ts";
+import type { StateView } from "../../src/status/metrics/state-snapshot.ts";
 
 export const CONTROLLER_NAME = "mergeway.dev/controller";
 
@@ -6,6 +7,7 @@ export const CONTROLLER_NAME = "mergeway.dev/controller";
 export function simulatedOptions(
   identity: string,
   onLeading: (isLeading: boolean) => void = () => {},
+  onState: (view: StateView) => void = () => {},
 ): ControllerOptions {
   return {
     release: "simulated",
@@ -21,6 +23,7 @@ export function simulatedOptions(
     dataPlaneImage: "image",
     envoyImage: "image",
     dataPlaneMetrics: false,
+    stateMetrics: true,
     healthAddress: "",
     metricsAddress: "",
     portRange: { from: 49152, to: 65535 },
@@ -29,6 +32,7 @@ export function simulatedOptions(
     metrics: {
       observer: () => ({}),
       read: () => {},
+      showState: onState,
       replicas: () => {},
       refused: () => {},
       propagated: () => {},

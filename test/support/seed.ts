@@ -1,7 +1,7 @@
 /**
- * Random tests draw the same cases in every run of `npm test`, so that a change is judged by what it
- * changed and not by chance. `SEED=random` draws new ones, `SEED=<number>` those of an earlier run;
- * fast-check prints the seed of a failure. The long forms (`test:histories`) always draw new ones.
+ * Random tests draw the same cases in every run of `npm test`, so that no change fails by chance.
+ * `SEED=random` draws new cases, `SEED=<number>` those of an earlier run. fast-check prints the
+ * seed of a failure. The long forms (`test:histories`) always draw new ones.
  */
 import { configureGlobal } from "fast-check";
 

@@ -1,6 +1,6 @@
 /**
- * The metrics of `mergeway run`, besides those of traffic (src/dataplanes/traffic). Metrics of
- * Gateway API objects have the names of gateway-api-state-metrics.
+ * The metrics of `mergeway run`, besides those of traffic (src/dataplanes/traffic) and of the state
+ * of Gateway API objects (src/status/metrics).
  */
 export interface MetricSpec {
   readonly type: "counter" | "gauge" | "histogram";
@@ -9,36 +9,6 @@ export interface MetricSpec {
 }
 
 export const METRICS: Readonly<Record<string, MetricSpec>> = {
-  gatewayapi_gateway_info: {
-    type: "gauge",
-    help: "A Gateway that is served, always 1",
-    labels: ["namespace", "name", "gatewayclass_name"],
-  },
-  gatewayapi_gateway_status: {
-    type: "gauge",
-    help: "1 where the condition of the Gateway is True",
-    labels: ["namespace", "name", "type"],
-  },
-  gatewayapi_gateway_status_attached_listener_sets: {
-    type: "gauge",
-    help: "Sets of listeners that the Gateway has taken",
-    labels: ["namespace", "name"],
-  },
-  gatewayapi_listenerset_info: {
-    type: "gauge",
-    help: "A set of listeners and the Gateway that it names, always 1",
-    labels: ["kind", "namespace", "name", "gateway_namespace", "gateway_name"],
-  },
-  gatewayapi_listenerset_status: {
-    type: "gauge",
-    help: "1 where the condition of the set is True",
-    labels: ["kind", "namespace", "name", "type"],
-  },
-  gatewayapi_listener_status_attached_routes: {
-    type: "gauge",
-    help: "Routes attached to a listener",
-    labels: ["kind", "namespace", "name", "listener_name"],
-  },
   mergeway_listener_state: {
     type: "gauge",
     help: "The state of a listener (serving, waiting, failed, conflicted, refused), always 1",

@@ -50,36 +50,13 @@ export class Metrics {
   #showState(state: MergedState): void {
     for (const [name, gauge] of this.#gauges) if (!NOT_FROM_STATE.has(name)) gauge.reset();
     this.#set("mergeway_stray_routes", {}, state.strayRoutes.length);
-    for (const gateway of state.gateways) {
-      const { namespace, name, className, conditions, attachedListenerSets, owners } = gateway;
-      this.#set("gatewayapi_gateway_info", { namespace, name, gatewayclass_name: className }, 1);
-      this.#set(
-        "gatewayapi_gateway_status_attached_listener_sets",
-        { namespace, name },
-        attachedListenerSets,
-      );
-      for (const { type, status } of conditions) {
-        this.#set("gatewayapi_gateway_status", { namespace, name, type }, status === "True" ? 1 : 0);
-      }
-      for (const owner of owners)
-        this.#showOwner(owner, { gateway_namespace: namespace, gateway_name: name });
-    }
-    for (const owner of state.orphans) this.#showOwner(owner, { gateway_namespace: "", gateway_name: "" });
+    for (const { owners } of state.gateways) for (const owner of owners) this.#showOwner(owner);
+    for (const owner of state.orphans) this.#showOwner(owner);
   }
 
-  #showOwner(owner: MergedState["orphans"][number], gateway: Labels): void {
-    const { kind, namespace, name, role, conditions, listeners } = owner;
-    const labels = { kind, namespace, name };
-    if (role === "set") {
-      this.#set("gatewayapi_listenerset_info", { ...labels, ...gateway }, 1);
-      for (const { type, status } of conditions) {
-        this.#set("gatewayapi_listenerset_status", { ...labels, type }, status === "True" ? 1 : 0);
-      }
-    }
-    for (const { section, state, attachedRoutes, certificates } of listeners) {
-      const listener = { ...labels, listener_name: section };
-      this.#set("gatewayapi_listener_status_attached_routes", listener, attachedRoutes);
-      this.#set("mergeway_listener_state", { ...listener, state }, 1);
+  #showOwner({ kind, namespace, name, listeners }: MergedState["orphans"][number]): void {
+    for (const { section, state, certificates } of listeners) {
+      this.#set("mergeway_listener_state", { kind, namespace, name, listener_name: section, state }, 1);
       for (const { secret, notAfter } of certificates) {
         const [secretNamespace = "", secretName = ""] = secret.split("/");
         if (notAfter === undefined) continue;

@@ -1,6 +1,7 @@
 /** docs/reference/metrics.md, made from the tables of metrics; a test fails when it is stale. */
 import { CONTROLLER_METRICS } from "../../controller/metric-table.ts";
 import { TRAFFIC_METRICS } from "../../dataplanes/traffic/metric-table.ts";
+import { OMITTED_OBJECTS, STATE_METRICS } from "../../status/metrics/state-metric-table.ts";
 import { markdownTable } from "../../view/markdown-table.ts";
 import { wrapProse } from "../../view/wrap-prose.ts";
 import { METRICS, type MetricSpec } from "./metric-table.ts";
@@ -9,7 +10,7 @@ export function metricsPage(): string {
   return `${[
     "# Metrics",
     "",
-    "<!-- Made from src/admin, src/controller and src/dataplanes. Refresh with: npm run docs -->",
+    "<!-- Made from src/admin, src/controller, src/dataplanes and src/status. Refresh with: npm run docs -->",
     "",
     "## Traffic",
     "",
@@ -51,7 +52,48 @@ export function metricsPage(): string {
       counted from its first listener or route at the Gateway on.`),
     "",
     ...metricTable(CONTROLLER_METRICS),
+    "",
+    "## State of objects",
+    "",
+    ...wrapProse(`At \`/metrics/state\` of the controller's port 9090 where that is turned on
+      (\`--state-metrics\`, \`stateMetrics.enabled\` of the chart), and of the admin server of
+      \`mergeway run\`. Names and labels are those of Kuadrant's gateway-api-state-metrics for
+      kube-state-metrics, so that its dashboards and alerts can be used; ListenerSets follow the
+      same rules. Values are those of the statuses that Mergeway writes, computed when somebody
+      asks.`),
+    "",
+    ...wrapProse(`The path is its own, and off in a cluster unless asked for, because it names every
+      tenant and hostname on a port without authentication, because it is large (about 13 series
+      for a set of one listener with one route), and because it can be scraped less often. The leader alone answers
+      with samples: two copies would be summed up. Scrape it with \`honorLabels\`; the chart's
+      ServiceMonitor does. Only objects of this controller are in it, and at most 50,000 of each
+      kind, the oldest. Kubernetes labels (\`*_labels\`) are not: tenants would choose the names of labels.
+      A condition is 1 for True, and 0 for False or Unknown. Empty labels are left out.
+      \`parent_namespace\` is never empty: it is that of the object where the reference has none.`),
+    "",
+    ...metricTable(stateTable()),
+    "",
+    ...wrapProse(`GRPCRoute, TLSRoute, TCPRoute and UDPRoute have the metrics of HTTPRoute, with
+      \`grpcroute\`, \`tlsroute\`, \`tcproute\` and \`udproute\` in their names; the last two have no
+      hostnames. \`customresource_kind\` is \`ListenerSet\` or \`XListenerSet\`.`),
   ].join("\n")}\n`;
+}
+
+/** One kind of route stands for all. */
+function stateTable(): Readonly<Record<string, MetricSpec>> {
+  const shown = STATE_METRICS.filter(
+    ({ kinds: [kind = ""] }) => kind === "HTTPRoute" || !kind.endsWith("Route"),
+  );
+  const { name: omitted, ...spec } = OMITTED_OBJECTS;
+  return Object.fromEntries([
+    ...shown.flatMap(({ prefix, identity, families }) =>
+      families.map(({ suffix, help, labels }) => {
+        const metric: MetricSpec = { type: "gauge", help, labels: [...identity, ...labels] };
+        return [`${prefix}_${suffix}`, metric] as const;
+      }),
+    ),
+    [omitted, { type: "gauge", ...spec } as MetricSpec] as const,
+  ]);
 }
 
 function metricTable(metrics: Readonly<Record<string, MetricSpec>>): readonly string[] {

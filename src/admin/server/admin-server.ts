@@ -85,6 +85,17 @@ export function adminEndpoints(
       answer: "the text format of Prometheus",
       handle: () => ({ status: 200, type: "metrics", body: metrics }),
     },
+    {
+      path: "/metrics/state",
+      summary:
+        "The state of every object as metrics, with the names of gateway-api-state-metrics; [metrics.md](metrics.md) lists them.",
+      answer: "the text format of Prometheus, compressed where gzip is accepted; 404 from `mergeway page`",
+      handle: (_query, { request, response }) => {
+        if (admin.exposition === undefined) return problem(404, "the controller has these metrics");
+        void admin.exposition.answer(request, response);
+        return undefined;
+      },
+    },
     ...stateEndpoints(admin),
     {
       path: "/api/v1/traffic",

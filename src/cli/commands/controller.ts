@@ -63,6 +63,12 @@ export const controllerCommand: Command = defineCommand({
       default: "false",
       help: "whether data plane pods count traffic and tell it at /metrics of their admin port, to whoever reaches that: the counts name every tenant, and so do the controller's metrics of quotas then",
     },
+    "state-metrics": {
+      type: "choice",
+      values: ["true", "false"],
+      default: "false",
+      help: "whether the leader tells the state of every Gateway, set and route at /metrics/state, to whoever reaches the metrics: it names every tenant",
+    },
     tunnels: {
       type: "choice",
       values: ["true", "false"],
@@ -157,6 +163,7 @@ export const controllerCommand: Command = defineCommand({
         dataPlane: flags["data-plane"],
         dataPlaneImage: image,
         dataPlaneMetrics: flags["data-plane-metrics"] === "true",
+        stateMetrics: flags["state-metrics"] === "true",
         envoyImage: flags["envoy-image"],
         ...(flags.tunnels === "true" ? { tunnels: tunnelOptions(flags) } : {}),
         healthAddress: flags["health-address"],

@@ -21,8 +21,9 @@ export function policyRows({ settings, overridden }: EffectivePolicy): readonly 
 }
 
 function valuesOf(setting: EffectiveValue): readonly string[] {
-  const { policy, clientAddress, value, section, checks = [] } = setting;
-  const isRuleDefault = policy.kind === "TrafficPolicy" && section === "defaults";
+  const { policy, clientAddress, value, section, field, checks = [] } = setting;
+  const isRuleDefault =
+    policy.kind === "TrafficPolicy" && section === "defaults" && !UNKNOWN_TO_ROUTES.includes(field);
   if (value !== undefined) return [`${value}${isRuleDefault ? RULE_DEFAULT : ""}`];
   if (clientAddress !== undefined) return [`from ${clientAddressSource(clientAddress)}`];
   if (checks.length === 0) return ["cannot be read: nothing passes (500)"];
@@ -30,6 +31,9 @@ function valuesOf(setting: EffectiveValue): readonly string[] {
 }
 
 const RULE_DEFAULT = "; what the route itself says comes first";
+
+/** Fields that routes have no words for. */
+const UNKNOWN_TO_ROUTES: readonly string[] = ["compression", "directResponse"];
 
 const RESULT = {
   passes: ": passes",

@@ -1,5 +1,7 @@
 import type { Metrics } from "../../admin/metrics/metrics.ts";
 import { type AdminServer, startAdmin } from "../../admin/server/admin-server.ts";
+import { DEFAULT_CONTROLLER } from "../../engine/foundation/settings.ts";
+import { StateExposition } from "../../status/metrics/state-exposition.ts";
 import { CannotRun, type Host } from "../foundation/command.ts";
 import type { AdminPlace } from "./admin-place.ts";
 import type { LiveGateway } from "./live-gateway.ts";
@@ -20,6 +22,11 @@ export async function openAdmin(
     version: host.version,
     table: live.table,
     state: () => live.state(),
+    exposition: new StateExposition({
+      controllerName: DEFAULT_CONTROLLER,
+      resources: live.resources,
+      verdicts: () => live.engine.verdicts(),
+    }),
     blastRadius: (question: Parameters<LiveGateway["blastRadius"]>[0]) => live.blastRadius(question),
     isReady: () => live.isSettled && !host.signal.aborted,
     onChanges: (handler: Parameters<LiveGateway["onChanges"]>[0]) => live.onChanges(handler),

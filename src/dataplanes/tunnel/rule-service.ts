@@ -44,6 +44,7 @@ function forwardProblem({
   timeouts,
   retry,
   persistence,
+  compression,
 }: ForwardAction): string | undefined {
   const filter = [filters, ...backends.map((entry) => entry.filters)]
     .map(filterName)
@@ -53,6 +54,7 @@ function forwardProblem({
     return "a timeout: cloudflared has none for whole requests";
   }
   if (retry !== undefined) return "retries: cloudflared does not retry requests";
+  if (compression !== undefined) return "compression: cloudflared passes answers on as they are";
   return persistence === undefined ? undefined : "session persistence: cloudflared has none";
 }
 

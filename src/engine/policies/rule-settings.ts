@@ -8,7 +8,7 @@
  * - `requestHeaders`, `responseHeaders`: a default holds for rules without edits of their own.
  *   Overrides come after all edits of the route, the farthest one last.
  * - `directResponse`: an answer takes the place of what the rule does; redirects to HTTPS stay.
- * - `cors`, `retries`: see their own files.
+ * - `cors`, `compression`, `retries`: see their own files.
  */
 import type { TrafficSettings } from "../../api/traffic-policy.ts";
 import type {
@@ -22,6 +22,7 @@ import type {
 import { milliseconds } from "../foundation/durations.ts";
 import { checkedModifier, headerEdits } from "../rules/filters.ts";
 import type { Unreadable } from "./request-limits.ts";
+import { type CompressionSetting, readCompression, withCompression } from "./settings/compression.ts";
 import { type CorsSetting, readCors, withCors } from "./settings/cors.ts";
 import { type ResponseSetting, readDirectResponse, respondAction } from "./settings/direct-response.ts";
 import { type RetrySetting, readRetries, withRetries } from "./settings/retries.ts";
@@ -34,6 +35,7 @@ export const RULE_FIELDS = [
   "requestHeaders",
   "responseHeaders",
   "cors",
+  "compression",
   "directResponse",
 ] as const;
 export type RuleField = (typeof RULE_FIELDS)[number];
@@ -44,6 +46,7 @@ export type RuleSetting =
   | RedirectSetting
   | HeaderSetting
   | CorsSetting
+  | CompressionSetting
   | ResponseSetting;
 
 export interface HeaderSetting {
@@ -122,6 +125,7 @@ const READERS: {
   requestHeaders: (written) => readHeaders("requestHeaders", written),
   responseHeaders: (written) => readHeaders("responseHeaders", written),
   cors: readCors,
+  compression: readCompression,
   directResponse: readDirectResponse,
 };
 /** Their problems begin with no field below them. */
@@ -181,6 +185,8 @@ function withSetting(action: Action, { setting, isOverride }: HoldingSetting): A
       return action.type === "forward" ? withRetries(action, setting, isOverride) : action;
     case "cors":
       return action.type === "forward" ? withCors(action, setting, isOverride) : action;
+    case "compression":
+      return action.type === "forward" ? withCompression(action, setting) : action;
     case "httpsRedirect":
     case "directResponse":
       return action;

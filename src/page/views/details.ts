@@ -8,6 +8,7 @@ import { backendName, counted, durationText, rowText } from "../model/row-text.t
 import { isHeldByOthers } from "../model/scope-text.ts";
 import { type ListenerNode, listenerNodeId, type TreeNode } from "../model/tree.ts";
 import { blastButton } from "./blast-radius.ts";
+import { quotaParts } from "./quotas.ts";
 import { rolloutParts } from "./rollout.ts";
 import type { ViewContext } from "./view.ts";
 
@@ -59,6 +60,7 @@ export function detailsOf(
     note !== undefined && element("p", { class: `note ${note.tone}` }, note.text),
     factList(factsOf(node, world.scope)),
     ...(node.type === "gateway" ? rolloutParts(node.gateway, outline) : []),
+    ...quotaParts(node),
     ...policies(node),
     ...conditions(node),
     (world.scope === undefined || world.scope.sees === "all") && blastButton(node),

@@ -3,7 +3,6 @@
  * and what the data plane can do.
  */
 import { fails, holds, type Verdict } from "../../engine/foundation/verdict.ts";
-import type { Status } from "./merge-status.ts";
 
 /** What is known of the Gateway API CRDs in the cluster. */
 export interface InstalledApi {
@@ -35,7 +34,10 @@ export function supportedVersion(api: InstalledApi): Verdict {
       });
 }
 
-export function featuresStatus(features: ReadonlySet<string>, api: InstalledApi): Status {
+export function featuresStatus(
+  features: ReadonlySet<string>,
+  api: InstalledApi,
+): { readonly supportedFeatures?: readonly { readonly name: string }[] } {
   if (api.bundleVersions.some(isTooOld)) return {};
   return { supportedFeatures: [...features].sort().map((name) => ({ name })) };
 }

@@ -56,6 +56,38 @@ describe("the effective policy of a request", () => {
     expect(found.outcome).toBe("forward");
   });
 
+  test("says what is compressed, and which default has given way", async () => {
+    const policy = (name: string, namespace: string, rest: string): string => `---
+apiVersion: mergeway.dev/v1alpha1
+kind: TrafficPolicy
+metadata: {name: ${name}, namespace: ${namespace}}
+spec: {${rest}}
+`;
+    const policies = [
+      policy("set", "team-tea", "targetRefs: [{kind: ListenerSet, name: tea}], defaults: {compression: {}}"),
+      policy(
+        "own",
+        "team-tea",
+        "targetRefs: [{kind: HTTPRoute, name: tea}], " +
+          "defaults: {compression: {algorithms: [zstd, gzip], minBytes: 5, contentTypes: [text/html]}}",
+      ),
+    ];
+    const of = async (...written: string[]): Promise<string> => {
+      const files = folder({ "compression.yaml": written.join("") });
+      return (await mergeway(["explain", "http://tea.example.com:8080/", ...EXAMPLE, "-f", files])).stdout;
+    };
+    expect(await of(policies[0] ?? "")).toMatch(
+      /compression +defaults of TrafficPolicy team-tea\/set at ListenerSet team-tea\/tea +brotli, gzip, zstd; from 1024 bytes; the usual types\n/,
+    );
+    const both = await of(...policies);
+    expect(both).toMatch(
+      /compression +defaults of TrafficPolicy team-tea\/own at HTTPRoute team-tea\/tea +zstd, gzip; from 5 bytes; text\/html\n/,
+    );
+    expect(both).toMatch(
+      /compression +defaults of .*\/set .* gave way to defaults of TrafficPolicy team-tea\/own/,
+    );
+  });
+
   test("says what becomes part of the rule, and that the route's own word comes first", async () => {
     const policy = `
 apiVersion: mergeway.dev/v1alpha1

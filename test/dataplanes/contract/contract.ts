@@ -18,6 +18,7 @@ import { describeClientCertificateBypasses } from "./client-certificate-bypasses
 import { describeClientCertificates } from "./client-certificates.ts";
 import { describeClientLimits } from "./client-limits.ts";
 import { describeClients } from "./clients.ts";
+import { describeCompression } from "./compression.ts";
 import { describeCredentials } from "./credentials.ts";
 import { describeDirectResponse } from "./direct-response.ts";
 import { describeEditOrder } from "./edit-order.ts";
@@ -63,6 +64,7 @@ export function describeDataPlane(name: string, create: CreateDataPlane, traits:
     describe("idle requests", () => describeIdle(create));
     describe("clients", () => describeClients(create));
     describe("settings of rules", () => describeRulePolicies(create));
+    describe("compression", () => describeCompression(create));
     describe("direct responses", () => describeDirectResponse(create));
     describe("guards", () => describeGuards(create));
     describe("limits of bodies", () => describeBodyLimit(create));

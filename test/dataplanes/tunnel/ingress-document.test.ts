@@ -132,6 +132,14 @@ describe("refused with a reason", () => {
     ],
     ["timeout", rule({ action: forwardTo("app", { timeouts: { requestMs: 1 } }) })],
     ["retries", rule({ action: forwardTo("app", { retry: { attempts: 1, codes: [] } }) })],
+    [
+      "compression",
+      rule({
+        action: forwardTo("app", {
+          compression: { algorithms: ["gzip"], minBytes: 1, contentTypes: ["text/html"] },
+        }),
+      }),
+    ],
     ["gRPC", rule({ action: forwardTo("app"), kind: "GRPCRoute" })],
     ...Object.entries(filters).map(
       ([name, filter]) => [name, rule({ action: forwardTo("app", { filters: filter }) })] as const,

@@ -277,6 +277,11 @@ spec:
       allowHeaders: [X-One]
       exposeHeaders: [X-Two]
       maxAge: 60
+    compression:
+      enabled: true
+      algorithms: [zstd, gzip]
+      minBytes: 256
+      contentTypes: [text/html, application/vnd.api+json]
     directResponse:
       enabled: false
       status: 599
@@ -286,6 +291,7 @@ spec:
   overrides:
     retries: {attempts: 0}
     cors: {}
+    compression: {enabled: false}
     directResponse: {body: {configMapRef: {name: pages, key: later.html}}}
 ---
 apiVersion: mergeway.dev/v1alpha1

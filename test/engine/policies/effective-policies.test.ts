@@ -195,6 +195,14 @@ function naiveOrigins(levels: readonly TrafficPolicy[]): readonly string[] | und
   return (demanding?.spec.overrides?.cors ?? proposing?.spec.defaults?.cors)?.allowOrigins;
 }
 
+/** Undefined: nothing is compressed. */
+function naiveMinBytes(levels: readonly TrafficPolicy[]): number | undefined {
+  const demanding = levels.find(({ spec }) => spec.overrides?.compression !== undefined);
+  const proposing = levels.findLast(({ spec }) => spec.defaults?.compression !== undefined);
+  const holding = demanding?.spec.overrides?.compression ?? proposing?.spec.defaults?.compression;
+  return holding?.enabled === false ? undefined : holding?.minBytes;
+}
+
 /** The nearest default, and no more than any override; routes of the histories ask for none. */
 function naiveAttempts(levels: readonly TrafficPolicy[]): number | undefined {
   const proposing = levels.findLast(({ spec }) => spec.defaults?.retries !== undefined);
@@ -245,6 +253,7 @@ test(
             expect(policyHeaders(rule.action)).toEqual(naiveHeaders(listener, rule, policies));
           if (rule.action.type !== "forward" || !["HTTPRoute", "GRPCRoute"].includes(kind)) continue;
           expect(rule.action.filters.cors?.allowOrigins).toEqual(naiveOrigins(levels));
+          expect(rule.action.compression?.minBytes).toEqual(naiveMinBytes(levels));
           expect(rule.action.retry?.attempts).toEqual(naiveAttempts(levels));
           if (rule.action.retry !== undefined) retried++;
           const route = player.resources.get(`${kind}/${namespace}/${name}`);

@@ -54,6 +54,7 @@ const PLACE_OF: Readonly<Record<TrafficField, (index: number) => FieldPath>> = {
   responseHeaders: () => [],
   retries: () => ["attempts"],
   cors: () => [],
+  compression: () => [],
   directResponse: () => [],
 };
 
@@ -71,7 +72,7 @@ function problemBetween(check: Setting, overrides: readonly Setting[]): string |
     const isLooser = overrides.some((each) => each.type === "retries" && check.attempts > each.attempts);
     return isLooser ? "attempts never decides: it is more than an override" : undefined;
   }
-  if (check.type === "cors")
+  if (check.type === "cors" || check.type === "compression")
     return overrides.length > 0 ? "the setting never decides: it gives way to an override" : undefined;
   if (check.type === "directResponse") {
     const isAnswered = overrides.some((each) => each.type === "directResponse" && each.enabled);

@@ -49,6 +49,15 @@ export class TenantBudget {
     return bufferedBytes > 0 && this.#bufferedBytes >= bufferedBytes;
   }
 
+  /**
+   * For what can be done without. It gets half of the memory, so that it alone never has requests
+   * refused.
+   */
+  hasRoomFor(bytes: number): boolean {
+    const { bufferedBytes } = this.#shares.limits;
+    return bufferedBytes === 0 || this.#bufferedBytes + bytes <= bufferedBytes / 2;
+  }
+
   /** Bytes that begin to wait, or, with a negative number, that wait no longer. */
   addBuffered(bytes: number): void {
     this.#bufferedBytes += bytes;

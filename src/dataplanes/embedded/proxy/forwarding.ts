@@ -23,6 +23,8 @@ import { answerTrailerTest, cleanTrailers, passingNames, requestTrailerTest } fr
 import { answerTimeouts } from "../upstream/answer-timeouts.ts";
 import { sessionEndpoint, sessionField } from "../upstream/sessions.ts";
 import type { AnswerFlow, UpstreamCall, UpstreamFailure, UpstreamHandler } from "../upstream/upstream.ts";
+import { AnswerCompressor, type AnswerTarget } from "./compression/answer-compressor.ts";
+import { compressionOf, markCompressed } from "./compression/compressible.ts";
 import { addCorsHeaders } from "./cors.ts";
 import { replyAtBackendLimit, replyCrowded, replyLocally } from "./local-reply.ts";
 import { Retries } from "./retries.ts";
@@ -60,6 +62,9 @@ export class Forwarding implements UpstreamHandler {
   /** Where the client's session is; undefined: nowhere yet. */
   readonly #session: Endpoint | undefined;
   #call: UpstreamCall | undefined;
+  /** Where the body of the answer goes. */
+  #sink: AnswerTarget;
+  #compressor: AnswerCompressor | undefined;
   readonly #retries: Retries;
   #tries = 0;
   #over = false;
@@ -75,6 +80,7 @@ export class Forwarding implements UpstreamHandler {
   constructor(serving: Serving, parts: ForwardingParts) {
     this.#serving = serving;
     this.#parts = parts;
+    this.#sink = parts.request.exchange;
     this.#idleMs = parts.action.timeouts.idleMs ?? 0;
     this.#session = sessionEndpoint(parts.backend, parts.request);
     this.#endpoints = serving.upstreams.order(parts.backend, parts.request, this.#session);
@@ -150,6 +156,7 @@ export class Forwarding implements UpstreamHandler {
     // What ends with its header is passed on so: gRPC has its status there (Trailers-Only).
     const hasBody = !flow.complete && mayHaveBody(exchange.method, status);
     this.#finishHead(headers, hasBody);
+    this.#compress(status, headers, hasBody);
     try {
       exchange.answer(status, headers, hasBody);
     } catch {
@@ -160,8 +167,8 @@ export class Forwarding implements UpstreamHandler {
 
   onData(chunk: Buffer, flow: AnswerFlow): void {
     this.#idleTimer?.refresh();
-    const { exchange, buffered } = this.#parts.request;
-    const more = exchange.write(chunk);
+    const { buffered } = this.#parts.request;
+    const more = this.#sink.write(chunk);
     if (this.#held || !more) this.onKept(flow);
     if (this.#held || more) return;
     this.#held = true;
@@ -173,7 +180,7 @@ export class Forwarding implements UpstreamHandler {
         clientStallTimeoutMs,
       );
     }
-    exchange.onDrain(() => {
+    this.#sink.onDrain(() => {
       this.#idleTimer?.refresh();
       this.#held = false;
       buffered?.set("answer", 0);
@@ -183,8 +190,7 @@ export class Forwarding implements UpstreamHandler {
   }
 
   onKept(flow: AnswerFlow): void {
-    const { exchange, buffered } = this.#parts.request;
-    buffered?.set("answer", exchange.unsentBytes + flow.unreadBytes);
+    this.#parts.request.buffered?.set("answer", this.#sink.unsentBytes + flow.unreadBytes);
   }
 
   onEnd(trailers: HeaderFields | undefined): void {
@@ -194,7 +200,7 @@ export class Forwarding implements UpstreamHandler {
     this.#clearTimers();
     if (!mayHaveBody(exchange.method, exchange.status)) return;
     try {
-      exchange.end(trailers && cleanTrailers(trailers, answerTrailerTest(this.#filters())));
+      this.#sink.end(trailers && cleanTrailers(trailers, answerTrailerTest(this.#filters())));
     } catch {
       exchange.abort();
     }
@@ -309,6 +315,24 @@ export class Forwarding implements UpstreamHandler {
     if (names !== "" && request.exchange.expectTrailers(headers)) headers.add("trailer", names);
   }
 
+  /** Behind all edits, which decide about the answer as they do about any other. */
+  #compress(status: number, headers: HeaderFields, hasBody: boolean): void {
+    const { action, request } = this.#parts;
+    const { exchange, buffered } = request;
+    if (action.compression === undefined || exchange.websocket) return;
+    const accepted = request.headers.get("accept-encoding");
+    const algorithm = compressionOf(action.compression, accepted, { status, headers, hasBody });
+    if (algorithm === undefined || !this.#serving.compressors.take(buffered)) return;
+    markCompressed(headers, algorithm);
+    this.#compressor = new AnswerCompressor(exchange, {
+      algorithm,
+      stallMs: this.#serving.limits.clientStallTimeoutMs,
+      onStalled: () => this.#fail(408, "ClientStalled", "the answer was not taken in time"),
+      onFailure: () => this.#fail(500, "CompressionFailed", "the answer cannot be compressed"),
+    });
+    this.#sink = this.#compressor;
+  }
+
   /** Behind all edits: a route cannot take the session from its client. */
   #keepSession(headers: HeaderFields): void {
     const { backend, request } = this.#parts;
@@ -344,6 +368,10 @@ export class Forwarding implements UpstreamHandler {
     this.#call?.cancel();
     this.#call = undefined;
     this.#parts.body?.close();
+    if (this.#compressor === undefined) return;
+    this.#compressor.destroy();
+    this.#compressor = undefined;
+    this.#serving.compressors.giveBack(this.#parts.request.buffered);
   }
 
   #clearTimers(): void {

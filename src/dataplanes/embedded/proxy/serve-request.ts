@@ -12,6 +12,7 @@ import type { RequestRecord } from "../../request-record.ts";
 import type { Sampler } from "../../telemetry/trace-context.ts";
 import type { RateBuckets } from "../guards/rate-buckets.ts";
 import { BufferedBytes } from "../limits/buffered-bytes.ts";
+import type { CompressorBudget } from "../limits/compressor-budget.ts";
 import type { Limits, TrustedFront } from "../limits/options.ts";
 import type { TenantBudgets } from "../limits/tenant-budgets.ts";
 import { cleanFields } from "../message/client-fields.ts";
@@ -40,6 +41,7 @@ export interface Serving {
   readonly table: RoutingTable;
   readonly upstreams: Upstreams;
   readonly budgets: TenantBudgets;
+  readonly compressors: CompressorBudget;
   readonly buckets: RateBuckets;
   readonly authenticator: Authenticator;
   readonly limits: Limits;

@@ -15,6 +15,7 @@ import type { SamplingSettings } from "../../telemetry/telemetry-settings.ts";
 import { Sampler } from "../../telemetry/trace-context.ts";
 import type { TrafficTally } from "../../traffic/traffic-tally.ts";
 import { type BucketMemory, RateBuckets } from "../guards/rate-buckets.ts";
+import { CompressorBudget } from "../limits/compressor-budget.ts";
 import { type Arrival, Connection, Connections, type Handshake, peerOf } from "../limits/connections.ts";
 import { Deadlines, tickFor } from "../limits/deadlines.ts";
 import { type Limits, limitsOfPort, type TrustedFront } from "../limits/options.ts";
@@ -89,6 +90,7 @@ export class ServingThread {
     const authenticator = this.#authenticator;
     this.#serving = {
       ...{ table, upstreams, budgets, buckets, authenticator },
+      compressors: new CompressorBudget(),
       ...{ limits, trustedHops, onRequestEnd: requestEnd(options) },
       sampler: tracing && new Sampler(tracing),
     };

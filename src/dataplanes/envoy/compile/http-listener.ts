@@ -9,6 +9,7 @@ import type { PortItem } from "../../../plan/plan.ts";
 import { forgedFieldPattern } from "../../forged-fields.ts";
 import { authenticationFilter } from "../messages/authorization.ts";
 import { bodyCountFilter } from "../messages/body-count.ts";
+import { compressionFilter } from "../messages/compression/compressors.ts";
 import { admissionFilter, limitFilter } from "../messages/guards.ts";
 import {
   corsFilter,
@@ -36,6 +37,7 @@ import {
   CLEANING_FILTER,
   CLIENTS_HEADER,
   CODING_HEADER,
+  COMPRESSION_FILTER,
   LIMIT_FILTER,
   NORMAL_FILTER,
   RETRY_ON_HEADER,
@@ -118,12 +120,15 @@ const websocketKey: Message<proto.HttpFilter> = mutationFilter("mergeway.websock
 /** Not for WebSockets, which have no body. */
 const bodyCount: Message<proto.HttpFilter> = bodyCountFilter(BODY_FILTER, AGENT_CLUSTER);
 
+/** Not for WebSockets, which have no body. */
+const compression: Message<proto.HttpFilter> = compressionFilter(COMPRESSION_FILTER);
+
 const sessions: Message<proto.HttpFilter> = sessionFilter(SESSION_FILTER);
 
 /** What all ports have in common. */
 export const commonHttp: Pick<HttpShape, "scopeHeader" | "filters" | "upgradeFilters" | "badRequests"> = {
   scopeHeader: SCOPE_HEADER,
-  filters: [...beforeRouting, bodyCount, cleaning, secondTry, sessions, routerFilter()],
+  filters: [...beforeRouting, bodyCount, compression, cleaning, secondTry, sessions, routerFilter()],
   upgradeFilters: [...beforeRouting, cleaning, websocketKey, sessions, routerFilter()],
   badRequests: refusals.map(({ header }) => header),
 };

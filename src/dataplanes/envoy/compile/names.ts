@@ -106,6 +106,8 @@ export const AGENT_CLUSTER = "mergeway";
 export const AUTHENTICATION_FILTER = "mergeway.authentication";
 /** Keeps sessions on their endpoints, where a route has it configured. */
 export const SESSION_FILTER = "mergeway.sessions";
+/** Has compressors, where a scope or route has them configured. */
+export const COMPRESSION_FILTER = "mergeway.compression";
 /** Has routes' own mutations besides. */
 export const CLEANING_FILTER = "mergeway.cleaning";
 export const SCOPE_HEADER = "x-mergeway-scope";

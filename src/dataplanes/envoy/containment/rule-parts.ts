@@ -50,6 +50,14 @@ export function rulePartsOf(rule: Rule): readonly RulePart[] {
     const { [key]: _left, ...filters } = action.filters;
     actionPart(`filters (${type})`, { ...action, filters });
   }
+  if (action.type === "forward" && action.compression !== undefined) {
+    const { compression: _left, ...rest } = action;
+    parts.push({
+      field: `a TrafficPolicy of ${place}`,
+      isMatch: false,
+      without: { ...rule, action: rest },
+    });
+  }
   if (action.type === "forward") forwardParts(action, actionPart);
   else actionPart("filters (RequestRedirect)", { type: "respond", status: 500, reason: "" });
   return parts;

@@ -1377,6 +1377,77 @@ export const CorsPolicy = {
   forwardNotMatchingPreflights: 10 as NestedField<CorsPolicy, BoolValue>,
 };
 
+export type CompositePerRoute = "envoy.extensions.filters.http.composite.v3.CompositePerRoute";
+export const CompositePerRoute = {
+  matcher: 1 as NestedField<CompositePerRoute, Matcher>,
+};
+
+export type ExecuteFilterAction = "envoy.extensions.filters.http.composite.v3.ExecuteFilterAction";
+export const ExecuteFilterAction = {
+  typedConfig: 1 as NestedField<ExecuteFilterAction, TypedExtensionConfig>,
+  samplePercent: 3 as NestedField<ExecuteFilterAction, RuntimeFractionalPercent>,
+  filterChain: 4 as NestedField<ExecuteFilterAction, CompositeChain>,
+  filterChainName: 5 as TextField<ExecuteFilterAction>,
+};
+
+export type CompositeChain = "envoy.extensions.filters.http.composite.v3.FilterChainConfiguration";
+export const CompositeChain = {
+  typedConfig: 1 as Repeated<NestedField<CompositeChain, TypedExtensionConfig>>,
+};
+
+export type Compressor = "envoy.extensions.filters.http.compressor.v3.Compressor";
+export const Compressor = {
+  contentLength: 1 as NestedField<Compressor, UInt32Value>,
+  contentType: 2 as Repeated<TextField<Compressor>>,
+  disableOnEtagHeader: 3 as FlagField<Compressor>,
+  removeAcceptEncodingHeader: 4 as FlagField<Compressor>,
+  compressorLibrary: 6 as NestedField<Compressor, TypedExtensionConfig>,
+  responseDirectionConfig: 8 as NestedField<Compressor, ResponseDirectionConfig>,
+  chooseFirst: 9 as FlagField<Compressor>,
+};
+
+export type CommonDirectionConfig = "envoy.extensions.filters.http.compressor.v3.Compressor.CommonDirectionConfig";
+export const CommonDirectionConfig = {
+  minContentLength: 2 as NestedField<CommonDirectionConfig, UInt32Value>,
+  contentType: 3 as Repeated<TextField<CommonDirectionConfig>>,
+  contentTypeMatcher: 4 as Repeated<NestedField<CommonDirectionConfig, StringMatcher>>,
+};
+
+export type ResponseDirectionConfig = "envoy.extensions.filters.http.compressor.v3.Compressor.ResponseDirectionConfig";
+export const ResponseDirectionConfig = {
+  commonConfig: 1 as NestedField<ResponseDirectionConfig, CommonDirectionConfig>,
+  disableOnEtagHeader: 2 as FlagField<ResponseDirectionConfig>,
+  removeAcceptEncodingHeader: 3 as FlagField<ResponseDirectionConfig>,
+  uncompressibleResponseCodes: 4 as Repeated<UintField<ResponseDirectionConfig>>,
+  statusHeaderEnabled: 5 as FlagField<ResponseDirectionConfig>,
+  weakenEtagOnCompress: 6 as FlagField<ResponseDirectionConfig>,
+};
+
+export type Brotli = "envoy.extensions.compression.brotli.compressor.v3.Brotli";
+export const Brotli = {
+  quality: 1 as NestedField<Brotli, UInt32Value>,
+  windowBits: 3 as NestedField<Brotli, UInt32Value>,
+  inputBlockBits: 4 as NestedField<Brotli, UInt32Value>,
+  chunkSize: 5 as NestedField<Brotli, UInt32Value>,
+  disableLiteralContextModeling: 6 as FlagField<Brotli>,
+};
+
+export type Gzip = "envoy.extensions.compression.gzip.compressor.v3.Gzip";
+export const Gzip = {
+  memoryLevel: 1 as NestedField<Gzip, UInt32Value>,
+  compressionLevel: 2 as EnumField<Gzip, GzipLevel>,
+  windowBits: 4 as NestedField<Gzip, UInt32Value>,
+  chunkSize: 5 as NestedField<Gzip, UInt32Value>,
+};
+
+export type Zstd = "envoy.extensions.compression.zstd.compressor.v3.Zstd";
+export const Zstd = {
+  compressionLevel: 1 as NestedField<Zstd, UInt32Value>,
+  enableChecksum: 2 as FlagField<Zstd>,
+  dictionary: 4 as NestedField<Zstd, DataSource>,
+  chunkSize: 5 as NestedField<Zstd, UInt32Value>,
+};
+
 export type HeaderToMetadata = "envoy.extensions.filters.http.header_to_metadata.v3.Config";
 export const HeaderToMetadata = {
   requestRules: 1 as Repeated<NestedField<HeaderToMetadata, HeaderToMetadataRule>>,
@@ -2030,6 +2101,22 @@ export const HeaderSendMode = {
   DEFAULT: 0 as EnumValue<HeaderSendMode>,
   SEND: 1 as EnumValue<HeaderSendMode>,
   SKIP: 2 as EnumValue<HeaderSendMode>,
+};
+
+export type GzipLevel = "envoy.extensions.compression.gzip.compressor.v3.Gzip.CompressionLevel";
+export const GzipLevel = {
+  DEFAULT_COMPRESSION: 0 as EnumValue<GzipLevel>,
+  BEST_SPEED: 1 as EnumValue<GzipLevel>,
+  COMPRESSION_LEVEL_1: 1 as EnumValue<GzipLevel>,
+  COMPRESSION_LEVEL_2: 2 as EnumValue<GzipLevel>,
+  COMPRESSION_LEVEL_3: 3 as EnumValue<GzipLevel>,
+  COMPRESSION_LEVEL_4: 4 as EnumValue<GzipLevel>,
+  COMPRESSION_LEVEL_5: 5 as EnumValue<GzipLevel>,
+  COMPRESSION_LEVEL_6: 6 as EnumValue<GzipLevel>,
+  COMPRESSION_LEVEL_7: 7 as EnumValue<GzipLevel>,
+  COMPRESSION_LEVEL_8: 8 as EnumValue<GzipLevel>,
+  COMPRESSION_LEVEL_9: 9 as EnumValue<GzipLevel>,
+  BEST_COMPRESSION: 9 as EnumValue<GzipLevel>,
 };
 
 export type MetadataSource = "envoy.config.route.v3.RateLimit.Action.MetaData.Source";

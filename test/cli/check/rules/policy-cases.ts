@@ -196,6 +196,21 @@ export const POLICY_CASES: readonly CheckCase[] = [
     at: "cors: {allowOrigins",
   },
   {
+    rule: "policy-looser",
+    text: `${BASE}${policy({
+      name: "base",
+      namespace: "infra",
+      targets: "{kind: Gateway, name: shared}",
+      rest: "overrides: {compression: {enabled: false}}",
+    })}${policy({
+      targets: "{kind: ListenerSet, name: web}",
+      rest: "overrides: {compression: {minBytes: 100}}",
+    })}`,
+    owner: "TrafficPolicy team-a/own",
+    message: /^the setting never decides: it gives way to an override of the Gateway$/,
+    at: "compression: {minBytes",
+  },
+  {
     rule: "policy-target",
     text: `${BASE}${policy({
       kind: "BackendPolicy",

@@ -48,6 +48,7 @@ import {
   unguardedName,
 } from "../names.ts";
 import { announced, announcesMore } from "./body-limit.ts";
+import type { ScopeCompression } from "./compression.ts";
 import { corsPolicy } from "./cors.ts";
 import { respondRoutes } from "./direct-response.ts";
 import type { RouteGuards, ScopeGuards } from "./guards.ts";
@@ -71,17 +72,23 @@ export interface RuleContext {
   /** Told of every backend that decides what a route looks like. */
   readonly dependsOn: (backend: ItemId) => void;
   readonly guards: ScopeGuards;
+  readonly compression: ScopeCompression;
 }
 
 export function ruleRoutes(rule: Rule, context: RuleContext): readonly Message<proto.Route>[] {
   const { action, match } = rule;
   if (!canMatch(match)) return [];
   const name = routeName(rule, context);
-  const guards = context.guards.of(rule);
-  if (guards === undefined)
+  const own = context.guards.of(rule);
+  if (own === undefined)
     return [
-      guarded(context.guards.none, { name: unguardedName(name), match: matchOf(match), action: BROKEN }),
+      guarded(joined(context.guards.none, context.compression.none), {
+        name: unguardedName(name),
+        match: matchOf(match),
+        action: BROKEN,
+      }),
     ];
+  const guards = joined(own, context.compression.of(rule));
   const whole = (shape: RouteActionShape, more: Partial<RouteShape> = {}): Message<proto.Route> =>
     guarded(guards, { name, match: matchOf(match), action: shape, ...more });
   if (guards.spentSeconds !== undefined) {
@@ -138,6 +145,10 @@ function actionRoutes(
         });
       });
   }
+}
+
+function joined(guards: RouteGuards, more: FilterConfigs): RouteGuards {
+  return { ...guards, perFilter: [...guards.perFilter, ...more] };
 }
 
 /** A route with what its guards need; whatever it answers, they come first. */

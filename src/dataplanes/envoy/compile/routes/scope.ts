@@ -9,7 +9,15 @@
 import { isWildcard } from "../../../../plan/hostname.ts";
 import type { HostItem, ListenerItem, PortItem } from "../../../../plan/plan.ts";
 import { type Reference, resource, type XdsResource } from "../../ads/resource.ts";
-import { filterOff, headerMatch, luaOn, route, routeMatch, scopedRoutes } from "../../messages/route.ts";
+import {
+  type FilterConfigs,
+  filterOff,
+  headerMatch,
+  luaOn,
+  route,
+  routeMatch,
+  scopedRoutes,
+} from "../../messages/route.ts";
 import * as proto from "../../wire/proto.ts";
 import { type Message, message, nested } from "../../wire/protobuf.ts";
 import type { ClusterUse } from "../backend-cluster.ts";
@@ -26,6 +34,7 @@ import {
   TENANCY_FILTER,
 } from "../names.ts";
 import { clientsMark } from "../own-clients.ts";
+import { ScopeCompression } from "./compression.ts";
 import { ScopeGuards } from "./guards.ts";
 import { defaultRetry } from "./retries.ts";
 import { ruleRoutes } from "./rule-routes.ts";
@@ -66,12 +75,14 @@ export function compileScope(
   if (listener === undefined || hosts === undefined) return undefined;
   const rules = hosts.flatMap((host) => host.rules);
   const guards = new ScopeGuards(rules, (id) => model.get("guard", id));
+  const compression = new ScopeCompression(rules);
+  const common = [...guards.none.perFilter, ...compression.none];
   const name = content?.name ?? scopeName(port, pattern);
   const clusters = new Map<string, ClusterUse & { readonly backend: string }>();
   const dependsOn = new Set<string>();
   const routes: Message<proto.Route>[] =
     port.protocol === "tls"
-      ? [misdirected(name, listener, { pattern, guards }), ...unproven(listener, { pattern, guards })]
+      ? [misdirected(name, listener, { pattern, common }), ...unproven(listener, { pattern, common })]
       : [];
   for (const host of hosts) {
     for (const rule of host.rules) {
@@ -89,18 +100,24 @@ export function compileScope(
         },
         dependsOn: (backend) => dependsOn.add(backend),
         guards,
+        compression,
       }))
         routes.push(traced(each, model.routeTracing?.(listener, rule.origin)));
     }
   }
-  routes.push(unmatched(listener, { pattern, guards }));
+  routes.push(unmatched(listener, { pattern, common }));
   const encoded = scopedRoutes({
     name,
     routes,
     retry: defaultRetry,
     replayBytes: REPLAY_BYTES,
     removeHeaders: [SCOPE_HEADER, SNI_HEADER, CLIENTS_HEADER, "x-envoy-external-address"],
-    perFilter: [[NORMAL_FILTER, filterOff()], [TENANCY_FILTER, filterOff()], ...guards.scope],
+    perFilter: [
+      [NORMAL_FILTER, filterOff()],
+      [TENANCY_FILTER, filterOff()],
+      ...guards.scope,
+      ...compression.scope,
+    ],
   });
   const needs = [...clusters].flatMap(([cluster, { backend }]): Reference[] =>
     // A backend that is not in the plan has no cluster to wait for, and is 503.
@@ -126,7 +143,8 @@ function traced(
 
 interface ScopeParts {
   readonly pattern: string;
-  readonly guards: ScopeGuards;
+  /** What routes have that belong to no rule. */
+  readonly common: FilterConfigs;
 }
 
 /**
@@ -137,7 +155,7 @@ interface ScopeParts {
 function misdirected(
   name: string,
   listener: ListenerItem,
-  { pattern, guards }: ScopeParts,
+  { pattern, common }: ScopeParts,
 ): Message<proto.Route> {
   const askScript = pattern !== "" && !isWildcard(pattern) && listener.hostname !== pattern;
   return route({
@@ -148,7 +166,7 @@ function misdirected(
       query: [],
     }),
     action: { type: "respond", status: 421 },
-    perFilter: [...guards.none.perFilter, ...(askScript ? [[TENANCY_FILTER, luaOn()] as const] : [])],
+    perFilter: [...common, ...(askScript ? [[TENANCY_FILTER, luaOn()] as const] : [])],
   });
 }
 
@@ -157,7 +175,7 @@ function misdirected(
  * through the shared one, not through that of another listener, and not over a connection from
  * before its last change.
  */
-function unproven(listener: ListenerItem, { pattern, guards }: ScopeParts): readonly Message<proto.Route>[] {
+function unproven(listener: ListenerItem, { pattern, common }: ScopeParts): readonly Message<proto.Route>[] {
   const mark = clientsMark(listener);
   if (mark === undefined) return [];
   const unmarked = headerMatch({ name: CLIENTS_HEADER, type: "exact", value: mark, invert: true });
@@ -166,19 +184,19 @@ function unproven(listener: ListenerItem, { pattern, guards }: ScopeParts): read
       name: nameOf(listener, pattern, "misdirected"),
       match: routeMatch({ path: { type: "any", value: "" }, headers: [unmarked], query: [] }),
       action: { type: "respond", status: 421 },
-      perFilter: guards.none.perFilter,
+      perFilter: common,
     }),
   ];
 }
 
 /** What Envoy would say by itself, but with a name, so that logs know whose it was. */
-function unmatched(listener: ListenerItem, { pattern, guards }: ScopeParts): Message<proto.Route> {
+function unmatched(listener: ListenerItem, { pattern, common }: ScopeParts): Message<proto.Route> {
   const match = routeMatch({ path: { type: "any", value: "" }, headers: [], query: [] });
   return route({
     name: nameOf(listener, pattern, "unmatched"),
     match,
     action: { type: "respond", status: 404 },
-    perFilter: guards.none.perFilter,
+    perFilter: common,
   });
 }
 
