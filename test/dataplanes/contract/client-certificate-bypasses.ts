@@ -18,6 +18,7 @@ const tls = port(443, "tls");
 const ca = authority();
 const clients = authority("clients");
 const alice = issue(clients, ["alice.example"]);
+const bob = issue(clients, ["bob.example"]);
 const names = ["a.example", "b.example"];
 const shown = certificate("shown", issue(ca, names), names);
 const onlyValid: ClientValidation = { mode: "AllowValidOnly", authorities: [clients.cert] };
@@ -116,6 +117,57 @@ export function describeClientCertificateBypasses(create: CreateDataPlane): void
     const leaf = intermediate(clients, "leaf", { isAuthority: false });
     const forged = issue(leaf, ["alice.example"]);
     expect(await reach(plane, { ...forged, cert: forged.cert + leaf.cert })).toBe("refused");
+  });
+
+  test("a connection from before its port asked for certificates, or others, is sent back", async () => {
+    const plane = await start(secure("a", tls, "a.example", [shown]));
+    const demand = (clientValidation: ClientValidation): Promise<void> =>
+      plane.apply({ upserts: [port(443, "tls", { clientValidation })], removes: [] });
+    /** Envoy may close what it has sent back. */
+    const again = async (session: ClientHttp2Session, name: string): Promise<number> =>
+      session.closed || session.destroyed ? 421 : over(session, name).catch(() => 421);
+    const before = [http2(plane, "a.example"), http2(plane, "b.example")] as const;
+    expect(await over(before[0], "a.example")).toBe(200);
+    expect(await over(before[1], "b.example")).toBe(200);
+    await demand(onlyValid);
+    await expect.poll(() => reach(plane)).toBe("refused");
+    expect(await again(before[0], "a.example")).toBe(421);
+    expect(await again(before[1], "b.example")).toBe(421);
+    const proven = http2(plane, "a.example", alice);
+    for (const name of ["a.example", "A.EXAMPLE", "a.example."]) expect(await over(proven, name)).toBe(200);
+    await demand({ ...onlyValid, subjectAltNames: ["DNS:bob.example"] });
+    await expect.poll(() => reach(plane, alice)).toBe("refused");
+    expect(await again(proven, "a.example")).toBe(421);
+    expect(await reach(plane, bob)).toBe(200);
+    await demand({ ...onlyValid, mode: "AllowInsecureFallback" });
+    await expect.poll(() => reach(plane)).toBe(200);
+    const open = http2(plane, "a.example");
+    expect(await over(open, "a.example")).toBe(200);
+    await demand(onlyValid);
+    await expect.poll(() => reach(plane)).toBe("refused");
+    expect(await again(open, "a.example")).toBe(421);
+    await plane.apply({ upserts: [tls], removes: [] });
+    await expect.poll(() => reach(plane)).toBe(200);
+  });
+
+  test("a listener's own demand and its port's take over from each other", async () => {
+    const a = secure("a", tls, "a.example", [shown]);
+    const strict = asking({ ...onlyValid, subjectAltNames: ["DNS:alice.example"] });
+    const validating = port(443, "tls", { clientValidation: onlyValid });
+    const plane = await start(strict);
+    await plane.apply({ upserts: [validating], removes: [] });
+    await expect.poll(() => reach(plane, alice)).toBe(200);
+    const own = http2(plane, "a.example", alice);
+    expect(await over(own, "a.example")).toBe(200);
+    await plane.apply({ upserts: [a], removes: [] });
+    await expect.poll(() => reach(plane, bob)).toBe(200);
+    const shared = http2(plane, "a.example", bob);
+    expect(await over(shared, "a.example")).toBe(200);
+    await plane.apply({ upserts: [strict], removes: [] });
+    await expect.poll(() => reach(plane, bob)).toBe("refused");
+    if (!shared.closed && !shared.destroyed)
+      expect(await over(shared, "a.example").catch(() => 421)).toBe(421);
+    expect(await reach(plane, alice)).toBe(200);
   });
 
   test("a huge chain harms nobody else", async () => {
