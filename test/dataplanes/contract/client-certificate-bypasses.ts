@@ -170,6 +170,24 @@ export function describeClientCertificateBypasses(create: CreateDataPlane): void
     expect(await reach(plane, alice)).toBe(200);
   });
 
+  test("an intermediate can be the authority, and is no wider than itself", async () => {
+    const between = intermediate(clients, "between");
+    const carol = issue(between, ["carol.example"]);
+    const plane = await start(asking({ ...onlyValid, authorities: [between.cert] }));
+    expect(await reach(plane, carol)).toBe(200);
+    expect(await reach(plane, { ...carol, cert: carol.cert + between.cert })).toBe(200);
+    expect(await reach(plane)).toBe("refused");
+    // Of its own issuer, of one of the same name, and of one that is no authority.
+    expect(await reach(plane, alice)).toBe("refused");
+    expect(await reach(plane, { ...alice, cert: alice.cert + clients.cert })).toBe("refused");
+    const ended = issue(between, ["carol.example"], { notAfter: new Date(Date.now() - 3_600_000) });
+    expect(await reach(plane, ended)).toBe("refused");
+    expect(await reach(plane, issue(intermediate(clients, "between"), ["carol.example"]))).toBe("refused");
+    const leaf = intermediate(between, "leaf", { isAuthority: false });
+    const forged = issue(leaf, ["carol.example"]);
+    expect(await reach(plane, { ...forged, cert: forged.cert + leaf.cert })).toBe("refused");
+  });
+
   test("a huge chain harms nobody else", async () => {
     const plane = await start(asking(onlyValid));
     let last = clients;
