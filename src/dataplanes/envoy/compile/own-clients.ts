@@ -2,9 +2,9 @@
  * Listeners of HTTPS that ask for client certificates of their own, and the marks by which scopes
  * know who has met a demand.
  *
- * Each such listener has a filter chain by its hostname, since all others share one. A chain without a server
- * name takes the names of everybody who has no chain: a listener without a hostname cannot have one
- * of its own.
+ * Each such listener has a filter chain by its hostname, since all others share one. A chain
+ * without a server name takes the names of everybody who has no chain: a listener without a
+ * hostname cannot have one of its own.
  */
 
 import { digest } from "../../../digest/digest.ts";

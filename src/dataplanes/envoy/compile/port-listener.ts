@@ -149,10 +149,8 @@ function chainsOf(
   ): readonly Message<proto.FilterChain>[] => {
     const own = pattern === "" ? undefined : listener?.tls?.clientValidation;
     const validation = own ?? port.clientValidation;
-    const chainManagers =
-      own === undefined
-        ? managers
-        : managersFor({ validation, mark: listener && clientsMark(listener, port) });
+    const mark = listener && clientsMark(listener, port);
+    const chainManagers = own === undefined ? managers : managersFor({ validation, mark });
     const transportSocket = httpsSocket(validation, listener, {
       yields: listener !== undefined && model.yields(listener),
       isUsable: options.isUsable,
