@@ -2,13 +2,13 @@
 
 import type { BackendItem } from "../../plan/backend.ts";
 import { coversPattern, isWildcard } from "../../plan/hostname.ts";
-import type { HostItem, ItemId, ListenerItem, PlanItem } from "../../plan/plan.ts";
+import type { HostItem, ItemId, ListenerItem, PlanItem, PortItem } from "../../plan/plan.ts";
 import { sameLimits } from "../../plan/tenant-limits.ts";
 import type { ResourceStore } from "./ads/resource-store.ts";
 import type { ClusterUses } from "./compile/cluster-uses.ts";
 import { hasOwnTls, isHttp, type Model } from "./compile/model.ts";
 import { certificateSecretName, needsTable, WITHOUT_NAME } from "./compile/names.ts";
-import { clientsMark } from "./compile/own-clients.ts";
+import { clientsMark, portMark } from "./compile/own-clients.ts";
 
 export interface Dirty {
   /** Patterns by port. */
@@ -55,7 +55,7 @@ export class ResourceDependents {
         return;
       case "port":
         dirty.ports.add(item.id);
-        if (other?.type === "port" && other.port === item.port && other.protocol === item.protocol) return;
+        if (other?.type === "port" && sameForScopes(item, other)) return;
         for (const pattern of this.#model.patternsUnder(item.id, "")) markScope(dirty, item.id, pattern);
         return;
       case "listener":
@@ -110,7 +110,7 @@ export class ResourceDependents {
       other.hostname !== hostname ||
       other.protocol !== listener.protocol;
     // Scopes ask for what the clients of the listener have met.
-    const asksOthers = other !== undefined && clientsMark(other) !== clientsMark(listener);
+    const asksOthers = other !== undefined && !sameClients(other, listener);
     if (!moved && !asksOthers) return;
     for (const pattern of this.#model.patternsUnder(port, hostname)) markScope(dirty, port, pattern);
     for (const host of this.#model.hosts(listener.id)) markScope(dirty, port, host.hostname);
@@ -159,6 +159,16 @@ export class ResourceDependents {
     else if (!isWildcard(hostname)) this.#store.secretChanged(hostname);
     this.#store.secretsChanged(hostname);
   }
+}
+
+/** What of a port stands in its scopes. */
+function sameForScopes(one: PortItem, other: PortItem): boolean {
+  return one.port === other.port && one.protocol === other.protocol && portMark(one) === portMark(other);
+}
+
+/** Changes of the port are seen there. */
+function sameClients(one: ListenerItem, other: ListenerItem): boolean {
+  return clientsMark(one, undefined) === clientsMark(other, undefined);
 }
 
 /** What of a backend stands in routes and not in its cluster. */

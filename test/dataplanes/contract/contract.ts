@@ -14,6 +14,7 @@ import { describeBalancing } from "./balancing.ts";
 import { describeBodyLimit } from "./body-limit.ts";
 import { describeChanges } from "./changes.ts";
 import { describeClientAddress } from "./client-address.ts";
+import { describeClientCertificateBypasses } from "./client-certificate-bypasses.ts";
 import { describeClientCertificates } from "./client-certificates.ts";
 import { describeClientLimits } from "./client-limits.ts";
 import { describeClients } from "./clients.ts";
@@ -76,6 +77,7 @@ export function describeDataPlane(name: string, create: CreateDataPlane, traits:
     describe("reasons of refusals", () => describeRefusalReasons(create));
     describe("addresses of clients", () => describeClientAddress(create, traits));
     describe("certificates of clients", () => describeClientCertificates(create));
+    describe("ways past client certificates", () => describeClientCertificateBypasses(create));
     describe("limits of clients", () => describeClientLimits(create));
     describe("forged fields", () => describeForgedFields(create));
     describe("counts of traffic", () => describeTraffic(create));

@@ -51,6 +51,15 @@ export function issue(ca: TestAuthority, names: readonly string[], validity: Val
   return { cert, key };
 }
 
+/** An authority that another one has signed; or what only looks like one. */
+export function intermediate(
+  issuer: TestAuthority,
+  commonName: string,
+  { isAuthority = true }: { readonly isAuthority?: boolean } = {},
+): TestAuthority {
+  return make({ commonName, names: [], authority: isAuthority, validity: {}, issuer });
+}
+
 /** For a key of another kind. */
 export function issueFor(
   ca: TestAuthority,

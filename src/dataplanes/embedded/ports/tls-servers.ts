@@ -119,7 +119,7 @@ export class TlsServers {
     const usable = usableOf(certificates);
     if (usable.length === 0) return undefined;
     try {
-      return this.#serve(parts, {
+      const options: TlsOptions = {
         cert: usable.map(({ chain }) => chain),
         key: usable.map(({ key }) => key.reveal()),
         ciphers: CIPHERS,
@@ -134,7 +134,8 @@ export class TlsServers {
         handshakeTimeout: this.#options.handshakeTimeoutMs,
         ticketKeys: this.#ticketKeys(listener, usable, validation),
         ...(validation === undefined ? {} : clientOptions(validation)),
-      });
+      };
+      return this.#serve(parts, { ...options, ...partialChains(validation, options) });
     } catch {
       return undefined;
     }
@@ -237,6 +238,16 @@ function clientOptions({ authorities, mode }: ClientValidation): TlsOptions {
     rejectUnauthorized: mode === "AllowValidOnly",
     ca: authorities.length > 0 ? [...authorities] : [],
   };
+}
+
+/**
+ * An intermediate can be the authority, as with Envoy. A server of Node takes that setting from
+ * contexts for server names alone: clients that name none need a chain up to a root.
+ */
+function partialChains(validation: ClientValidation | undefined, options: TlsOptions): TlsOptions {
+  if (validation?.mode !== "AllowValidOnly" || validation.authorities.length === 0) return {};
+  const context = createSecureContext({ ...options, allowPartialTrustChain: true });
+  return { SNICallback: (_name, done) => done(null, context) };
 }
 
 /**

@@ -161,7 +161,7 @@ export interface HttpOptions {
 /** What a filter chain asks of its clients, for its requests. */
 export interface ChainClients {
   readonly validation?: ClientValidation | undefined;
-  /** For the header that scopes look at; absent: the chain is the one that listeners share. */
+  /** For the header that scopes look at; absent: nothing is asked that a client must meet. */
   readonly mark?: string | undefined;
 }
 

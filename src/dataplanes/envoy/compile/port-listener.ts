@@ -36,7 +36,7 @@ import { type ChainClients, type HttpOptions, portHttpManager } from "./http-lis
 import { terminating } from "./listener-tls.ts";
 import { hasOwnTls, type Model } from "./model.ts";
 import { certificateSecretName, clusterName, WITHOUT_NAME } from "./names.ts";
-import { clientsMark, clientsShape } from "./own-clients.ts";
+import { clientsMark, clientsShape, portMark } from "./own-clients.ts";
 
 const DEFAULT_ALPN = ["h2", "http/1.1"];
 const STREAM_IDLE_MS = 3_600_000;
@@ -115,7 +115,7 @@ function chainsOf(
       sources: peers && cidrsOf(peers),
       filter: portHttpManager(port, trust, { ...options, ...clients }),
     }));
-  const managers = managersFor({ validation: port.clientValidation });
+  const managers = managersFor({ validation: port.clientValidation, mark: portMark(port) });
   if (port.protocol === "http") {
     return managers.map(({ suffix, sources, filter }) =>
       filterChain({ name: `http${suffix}`, serverNames: [], sources, tls: false, filter }),
@@ -149,8 +149,8 @@ function chainsOf(
   ): readonly Message<proto.FilterChain>[] => {
     const own = pattern === "" ? undefined : listener?.tls?.clientValidation;
     const validation = own ?? port.clientValidation;
-    const chainManagers =
-      own === undefined ? managers : managersFor({ validation, mark: listener && clientsMark(listener) });
+    const mark = listener && clientsMark(listener, port);
+    const chainManagers = own === undefined ? managers : managersFor({ validation, mark });
     const transportSocket = httpsSocket(validation, listener, {
       yields: listener !== undefined && model.yields(listener),
       isUsable: options.isUsable,

@@ -82,7 +82,7 @@ export function compileScope(
   const dependsOn = new Set<string>();
   const routes: Message<proto.Route>[] =
     port.protocol === "tls"
-      ? [misdirected(name, listener, { pattern, common }), ...unproven(listener, { pattern, common })]
+      ? [misdirected(name, listener, { pattern, common }), ...unproven(listener, port, { pattern, common })]
       : [];
   for (const host of hosts) {
     for (const rule of host.rules) {
@@ -171,12 +171,16 @@ function misdirected(
 }
 
 /**
- * A listener with client certificates of its own is reached through its own filter chain alone: not
- * through the shared one, not through that of another listener, and not over a connection from
- * before its last change.
+ * Where client certificates are asked for, no connection from before the last change of the demand
+ * gets through. A listener with a demand of its own is reached through its own filter chain alone:
+ * not through the shared one, and not through that of another listener.
  */
-function unproven(listener: ListenerItem, { pattern, common }: ScopeParts): readonly Message<proto.Route>[] {
-  const mark = clientsMark(listener);
+function unproven(
+  listener: ListenerItem,
+  port: PortItem,
+  { pattern, common }: ScopeParts,
+): readonly Message<proto.Route>[] {
+  const mark = clientsMark(listener, port);
   if (mark === undefined) return [];
   const unmarked = headerMatch({ name: CLIENTS_HEADER, type: "exact", value: mark, invert: true });
   return [
